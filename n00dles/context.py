@@ -1,0 +1,320 @@
+"""The state of one run: its inputs, the output of every completed node, and what a resume needs to be honest.
+
+Outputs are held in their stored form from the moment a node completes, also in a run that never crashes, so that a
+resumed run cannot see anything else than an undisturbed one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any, Literal, Self
+
+from .errors import CorruptCheckpointError, SerializationError
+from .serialization import JSONValue, dumps, loads, to_stored
+
+__all__ = ["NodeRecord", "PipelineContext", "SaveBatch", "Status", "StoredOutput", "stored_inputs"]
+
+Status = Literal["running", "finished", "failed"]
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """What one node has cost so far, over all lives. `attempts` counts calls, the failed ones included."""
+
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    duration_ms: float = 0.0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """One completed node, as a store keeps it: `output` and `record` are JSON text, `position` counts from 0."""
+
+    node: str
+    position: int
+    output: str
+    record: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaveBatch:
+    """What one save has to make durable: a snapshot, so that the run may go on while it is written.
+
+    A store writes `outputs` and `header` (and `signature`, unless it is None: unchanged) if the stored revision is
+    `revision` and the stored incarnation is `incarnation`; the record then is at revision `revision + 1`. `save_id`
+    tells a save whose reply was lost from somebody else's.
+    """
+
+    save_id: str
+    revision: int
+    incarnation: str
+    status: Status
+    pipeline: str | None
+    outputs: tuple[StoredOutput, ...]
+    header: str
+    signature: str | None
+    serial: int
+
+
+class PipelineContext:
+    """One run's inputs, completed outputs and bookkeeping.
+
+    `run_id`, `inputs`, `completed` (output by node) and `order` (nodes as they completed) are what every store must
+    keep; a record of these four alone is read. `revision` counts the acknowledged saves and fences stale ones; 0 means
+    that the run was never stored. `incarnation` tells a run from a later one of the same id. `lives` counts the
+    processes that worked on the run, `stalled` those since a node last completed. Times are seconds since the epoch, by
+    the clock of the worker that saved; nothing is decided by them.
+
+    `completed` is read-only: outputs enter through `checkpoint`, which converts them to their stored form.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        inputs: Mapping[str, Any],
+        completed: Mapping[str, Any] | None = None,
+        order: Iterable[str] = (),
+        *,
+        revision: int = 0,
+        incarnation: str = "",
+    ) -> None:
+        self.run_id = run_id
+        self.inputs: dict[str, Any] = stored_inputs(inputs)
+        self.revision = revision
+        self.incarnation = incarnation or uuid.uuid4().hex
+        self.pipeline: str | None = None
+        self.status: Status = "running"
+        self.lives = 0
+        self.stalled = 0
+        self.elapsed_ms = 0.0
+        self.error: str | None = None
+        self.created_at = self.updated_at = time.time()
+        self.nodes: dict[str, NodeRecord] = {}
+        self._signature: list[str] = []
+        self._signature_saved = True
+        self._order: list[str] = []
+        self._completed: dict[str, JSONValue] = {}
+        self._positions: dict[str, int] = {}
+        self._unfinished: dict[str, NodeRecord] = {}
+        self._unsaved: dict[str, int] = {}
+        self._serial = 0
+        self._in_doubt: SaveBatch | None = None
+        # A store may take its snapshot in a worker thread while nodes complete in the event loop.
+        self._lock = threading.Lock()
+        outputs = dict(completed or {})
+        for node in [*order, *outputs]:
+            if node in outputs:
+                self.checkpoint(node, outputs.pop(node))
+
+    def __repr__(self) -> str:
+        return f"<PipelineContext {self.run_id!r} revision {self.revision}, {self.status}, completed {self._order}>"
+
+    @property
+    def completed(self) -> Mapping[str, JSONValue]:
+        """The output of every completed node, in stored form."""
+        return MappingProxyType(self._completed)
+
+    @property
+    def order(self) -> list[str]:
+        """The completed nodes, in the order in which they completed (a copy)."""
+        return list(self._order)
+
+    @property
+    def signature(self) -> list[str]:
+        """One line a step of the pipeline that the run was last worked on with (`Pipeline.signature`)."""
+        return self._signature
+
+    @signature.setter
+    def signature(self, lines: list[str]) -> None:
+        if lines != self._signature:
+            self._signature = list(lines)
+            self._signature_saved = False
+
+    def is_complete(self, node: str) -> bool:
+        """Whether `node` has an output; `None` is one."""
+        return node in self._completed
+
+    def record(self, node: str) -> NodeRecord:
+        """Return the cost record of `node`, made at its first use."""
+        if node not in self.nodes:
+            self.nodes[node] = NodeRecord()
+            if node not in self._completed:
+                self._unfinished[node] = self.nodes[node]
+        return self.nodes[node]
+
+    def checkpoint(self, node: str, output: Any) -> JSONValue:
+        """Record that `node` has completed with `output`, and return the form in which it is kept.
+
+        Nothing is durable until the next save. Raises `SerializationError` if JSON cannot hold it exactly; the context
+        is then unchanged.
+        """
+        try:
+            stored = to_stored(output)
+        except SerializationError as error:
+            raise SerializationError(error.path, error.why, node=node) from None
+        self.checkpoint_stored(node, stored)
+        return stored
+
+    def checkpoint_stored(self, node: str, stored: JSONValue) -> None:
+        """Like `checkpoint`, for an output that `to_stored` has already converted."""
+        with self._lock:
+            if node not in self._completed:
+                self._positions[node] = len(self._order)
+                self._order.append(node)
+            self._completed[node] = stored
+            self._unfinished.pop(node, None)
+            self._serial += 1
+            self._unsaved[node] = self._serial
+
+    # What follows is for stores that write only what is new; a store may as well keep `to_json` whole.
+
+    @property
+    def unsaved(self) -> tuple[str, ...]:
+        """The nodes whose outputs no save has made durable."""
+        with self._lock:
+            return tuple(self._unsaved)
+
+    @property
+    def serial(self) -> int:
+        """A counter of checkpoints; see `mark_saved`."""
+        return self._serial
+
+    @property
+    def in_doubt(self) -> SaveBatch | None:
+        """The last save whose outcome is unknown: the store may or may not have it."""
+        return self._in_doubt
+
+    def begin_save(self) -> SaveBatch:
+        """Return what no save has made durable yet, as a snapshot. It is in doubt until acknowledged or refused."""
+        with self._lock:
+            self.updated_at = time.time()
+            batch = SaveBatch(
+                save_id=uuid.uuid4().hex,
+                revision=self.revision,
+                incarnation=self.incarnation,
+                status=self.status,
+                pipeline=self.pipeline,
+                outputs=tuple(self._stored_output(node) for node in self._unsaved),
+                header=dumps(self._header(self._unfinished)),
+                signature=None if self._signature_saved else dumps(list(self._signature)),
+                serial=self._serial,
+            )
+            self._in_doubt = batch
+            return batch
+
+    def acknowledge(self, batch: SaveBatch) -> None:
+        """Note that the store holds `batch`; what completed since then stays for the next save."""
+        with self._lock:
+            self.revision = batch.revision + 1
+            self._in_doubt = None
+            if batch.signature is not None and batch.signature == dumps(list(self._signature)):
+                self._signature_saved = True
+        self.mark_saved(batch.serial)
+
+    def refuse(self) -> None:
+        """Note that the store certainly does not hold the last batch."""
+        self._in_doubt = None
+
+    def mark_saved(self, serial: int) -> None:
+        """Note that every checkpoint up to `serial` is durable."""
+        with self._lock:
+            self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}
+
+    def _stored_output(self, node: str) -> StoredOutput:
+        record = self.nodes.get(node) or NodeRecord()
+        return StoredOutput(node, self._positions[node], dumps(self._completed[node]), dumps(asdict(record)))
+
+    def _header(self, records: Mapping[str, NodeRecord]) -> dict[str, Any]:
+        header = {name: getattr(self, name) for name in _HEADER}
+        header["nodes"] = {node: asdict(record) for node, record in records.items()}
+        return header
+
+    # The whole record as one JSON text.
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole record in plain JSON types; it shares nothing with the context."""
+        record: dict[str, Any] = {
+            "run_id": self.run_id,
+            "inputs": self.inputs,
+            "completed": self._completed,
+            "order": self._order,
+            "revision": self.revision,
+            "incarnation": self.incarnation,
+            "signature": self._signature,
+            **self._header(self.nodes),
+        }
+        return loads(dumps(record))  # type: ignore[no-any-return]
+
+    def to_json(self) -> str:
+        """Return the whole record as JSON text."""
+        return dumps(self.to_dict())
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Read a record of this release, or one that carries only run_id, inputs, completed and order.
+
+        Everything in it counts as saved. Raises `CorruptCheckpointError` if it is not such a record.
+        """
+        try:
+            context = cls(
+                record["run_id"],
+                record["inputs"],
+                record["completed"],
+                record["order"],
+                revision=record.get("revision", 0),
+                incarnation=record.get("incarnation", ""),
+            )
+            context.read_header(record)
+            context.signature = list(record.get("signature", []))
+            if set(record["order"]) != set(record["completed"]):
+                raise ValueError("its completion order and its outputs name different nodes")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CorruptCheckpointError(
+                f"a stored record is no run record: {type(error).__name__}: {error}. It is left as it is; restore it "
+                "from a backup, or delete the run.",
+                run_id=record.get("run_id") if isinstance(record, Mapping) else None,
+            ) from error
+        context.mark_saved(context.serial)
+        context._signature_saved = True
+        return context
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """Read what `to_json` wrote, or a record of the published 0.3 release."""
+        try:
+            record = loads(text)
+        except ValueError as error:
+            raise CorruptCheckpointError(
+                f"a stored record is no JSON text: {error}. It is left as it is; restore it from a backup, or delete "
+                "the run."
+            ) from error
+        return cls.from_dict(record)
+
+    def read_header(self, header: Mapping[str, Any]) -> None:
+        """Take over what a stored header says (see `SaveBatch.header`); what it lacks stays as it is."""
+        for name in _HEADER:
+            if name in header:
+                setattr(self, name, header[name])
+        for node, record in header.get("nodes", {}).items():
+            self.read_record(node, record)
+
+    def read_record(self, node: str, record: Mapping[str, Any]) -> None:
+        """Take over the stored cost record of one node."""
+        kept = self.record(node)
+        for name, value in record.items():
+            setattr(kept, name, value)
+
+
+_HEADER = ("pipeline", "status", "lives", "stalled", "elapsed_ms", "error", "created_at", "updated_at")
+
+
+def stored_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the stored form of a run's inputs. Raises `SerializationError` naming the input."""
+    return {name: to_stored(value, f"inputs[{name!r}]") for name, value in inputs.items()}

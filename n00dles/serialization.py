@@ -1,0 +1,255 @@
+"""The one way from a value to its stored form, and back into a declared type.
+
+A Pydantic model becomes `model_dump(mode="json")`. All else must be exactly what JSON holds: dict with text keys, list,
+str, int, float, bool and None. What JSON would change or drop is refused with `SerializationError`, naming the place;
+nothing is ever stored as `str(value)`. Acknowledged or refused, nothing between.
+
+Reports behind the refusals: langchain-ai/langgraph #6718 and #9021 (silent None), microsoft/agent-framework #8256 (keys
+1 and "1" collapse), pydantic/pydantic-core #851 (secrets stored as asterisks), pydantic/pydantic #7326 (fields of a
+subclass dropped), agentscope-ai/agentscope #1117 (a lone surrogate kills a session).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from pydantic import BaseModel, RootModel, SecretBytes, SecretStr, TypeAdapter
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic_core import PydanticSerializationError
+
+from .errors import ConfigurationError, SerializationError
+
+__all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
+
+type_adapter_errors = (PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
+
+JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
+
+MAX_DEPTH = 200
+"""Levels of nesting that are accepted; deeper values would overflow the parser of another process."""
+
+_SHOWN_CHARACTERS = 40
+
+
+def to_stored(value: Any, path: str = "output") -> JSONValue:
+    """Return the stored form of `value`: a fresh structure of plain JSON types that shares nothing with it.
+
+    Raises `SerializationError` with the path of the first part that JSON cannot hold exactly. `path` names the value
+    itself, as in `output` or `inputs['topic']`.
+    """
+    return _convert(value, path, 0)
+
+
+def dumps(stored: JSONValue) -> str:
+    """Encode a stored form as compact JSON text."""
+    return json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def loads(text: str | bytes) -> Any:
+    """Decode JSON text. Raises `ValueError` for anything that is no strict JSON, NaN and infinities included."""
+    return json.loads(text, parse_constant=_refuse_constant)
+
+
+def restore(stored: Any, declared: Any) -> Any:
+    """Validate a stored form into a declared type: the annotation of a parameter, or of a return value.
+
+    Field names and aliases are both taken, since a dump carries names. Raises `pydantic.ValidationError` if it does not
+    fit.
+    """
+    if declared in _HELD_AS_IS:
+        return stored
+    return adapter(declared).validate_json(dumps(stored), by_alias=True, by_name=True)
+
+
+@lru_cache(maxsize=1024)
+def adapter(declared: Any) -> TypeAdapter[Any]:
+    """Return the validator of a declared type, built once.
+
+    Raises `ConfigurationError` for an annotation that Pydantic knows no schema for.
+    """
+    try:
+        return TypeAdapter(declared)
+    except type_adapter_errors as error:
+        raise ConfigurationError(
+            f"the annotation {declared!r} cannot be checked: {error}. Annotate with JSON types or a Pydantic model."
+        ) from error
+
+
+_HELD_AS_IS: tuple[Any, ...] = (Any, object, None)
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _convert(value: Any, path: str, depth: int) -> JSONValue:
+    if depth > MAX_DEPTH:
+        raise SerializationError(
+            _shorten(path), f"is nested more than {MAX_DEPTH} levels deep, or contains itself; flatten it."
+        )
+    kind = type(value)
+    if kind is str:
+        return _text(value, path)
+    if kind is bool or value is None:
+        return value  # type: ignore[no-any-return]
+    if kind is int:
+        return _integer(value, path)
+    if kind is float:
+        return _number(value, path)
+    if kind is list:
+        return [_convert(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
+    if kind is dict:
+        return _object(value, path, depth)
+    if isinstance(value, BaseModel):
+        return _model(value, path, depth)
+    raise SerializationError(path, _refusal(value))
+
+
+def _object(value: dict[Any, Any], path: str, depth: int) -> JSONValue:
+    stored: dict[str, JSONValue] = {}
+    for key, item in value.items():
+        if type(key) is not str:
+            raise SerializationError(
+                path,
+                f"has the key {key!r} of type {type(key).__name__}; JSON would turn it into text, and it would not be "
+                "found again. Use text keys.",
+            )
+        stored[_text(key, f"the key {_clip(key)} of {path}")] = _convert(item, f"{path}[{key!r}]", depth + 1)
+    return stored
+
+
+def _text(value: str, path: str) -> str:
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise SerializationError(
+                path,
+                f"holds the lone surrogate {value[error.start]!r} at character {error.start}, which is no Unicode text; "
+                "decode the source with errors='replace'.",
+            ) from None
+    return value
+
+
+def _integer(value: int, path: str) -> int:
+    limit = sys.get_int_max_str_digits()
+    # 3.32 bits a digit: an int shorter than this many bits surely has fewer digits than the limit.
+    if limit and value.bit_length() > limit * 3:
+        try:
+            str(value)
+        except ValueError:
+            raise SerializationError(
+                path, f"is an integer of more than {limit} digits, which Python itself will not parse back; store text."
+            ) from None
+    return value
+
+
+def _number(value: float, path: str) -> float:
+    if not math.isfinite(value):
+        raise SerializationError(path, f"is {value!r}, which JSON does not have; use None or text for it.")
+    return value
+
+
+def _model(model: BaseModel, path: str, depth: int) -> JSONValue:
+    _refuse_lossy(model, path, depth)
+    try:
+        dumped = model.model_dump(mode="json", warnings="error")
+    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
+        raise SerializationError(path, f"is a {type(model).__name__} that cannot be dumped: {error}") from error
+    _refuse_dropped_fields(model, dumped, path)
+    return _convert(dumped, path, depth + 1)
+
+
+def _refuse_lossy(value: Any, path: str, depth: int) -> None:
+    """Refuse what a dump would replace without a word: secrets, deep inside models and containers too."""
+    if depth > MAX_DEPTH:
+        raise SerializationError(_shorten(path), f"is nested more than {MAX_DEPTH} levels deep, or contains itself.")
+    if isinstance(value, SecretStr | SecretBytes):
+        raise SerializationError(
+            path,
+            "is a secret; it would be stored as asterisks, and a resumed run would use those. Read it from the "
+            "environment in the node that needs it, or store the plain text on purpose.",
+        )
+    for step, part in _parts(value):
+        _refuse_lossy(part, path + step, depth + 1)
+
+
+def _refuse_dropped_fields(value: Any, dumped: Any, path: str) -> None:
+    """Refuse a model whose dump lacks fields that the instance has: a subclass in a base-typed field."""
+    if isinstance(value, RootModel):
+        _refuse_dropped_fields(value.root, dumped, path)
+        return
+    if isinstance(value, BaseModel):
+        if not isinstance(dumped, dict):
+            return
+        if not _has_own_serializer(type(value)):
+            lost = sorted(_own_fields(value) - dumped.keys())
+            if lost:
+                raise SerializationError(
+                    path,
+                    f"is a {type(value).__name__} in a field declared as one of its base classes, and its "
+                    f"{', '.join(lost)} would be dropped. Declare the field as {type(value).__name__}, a union, or "
+                    "SerializeAsAny.",
+                )
+        for name in type(value).model_fields:
+            if name in dumped:
+                _refuse_dropped_fields(getattr(value, name), dumped[name], f"{path}.{name}")
+    elif isinstance(value, dict) and isinstance(dumped, dict) and len(value) == len(dumped):
+        for (key, part), dumped_part in zip(value.items(), dumped.values(), strict=True):
+            _refuse_dropped_fields(part, dumped_part, f"{path}[{key!r}]")
+    elif isinstance(value, list | tuple) and isinstance(dumped, list) and len(value) == len(dumped):
+        for index, (part, dumped_part) in enumerate(zip(value, dumped, strict=True)):
+            _refuse_dropped_fields(part, dumped_part, f"{path}[{index}]")
+
+
+def _own_fields(model: BaseModel) -> set[str]:
+    kept = {name for name, field in type(model).model_fields.items() if not field.exclude}
+    return kept | set(type(model).model_computed_fields) | set(model.model_extra or ())
+
+
+@lru_cache(maxsize=1024)
+def _has_own_serializer(kind: type[BaseModel]) -> bool:
+    decorators = kind.__pydantic_decorators__
+    return bool(decorators.model_serializers) or bool(kind.model_config.get("serialize_by_alias"))
+
+
+def _parts(value: Any) -> list[tuple[str, Any]]:
+    if isinstance(value, BaseModel):
+        fields = {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
+        return [(f".{name}", part) for name, part in fields.items()]
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", part) for key, part in value.items()]
+    if isinstance(value, list | tuple | set | frozenset):
+        return [(f"[{index}]", part) for index, part in enumerate(value)]
+    return []
+
+
+_ADVICE: tuple[tuple[Callable[[Any], bool], str], ...] = (
+    (lambda v: isinstance(v, tuple), "JSON would turn it into a list; return a list"),
+    (lambda v: isinstance(v, set | frozenset), "JSON has no sets; return a sorted list"),
+    (lambda v: isinstance(v, bytes | bytearray | memoryview), "JSON has no bytes; return base64 text"),
+    (lambda v: isinstance(v, dict), "its class would be lost; return dict(value)"),
+    (lambda v: hasattr(v, "isoformat"), "JSON has no dates; return value.isoformat(), or a Pydantic model"),
+    (lambda v: hasattr(type(v), "__members__"), "its class would be lost; return value.value, or a Pydantic model"),
+    (lambda v: hasattr(v, "__dataclass_fields__"), "return dataclasses.asdict(value), or a Pydantic model"),
+    (lambda v: isinstance(v, BaseException), "an error is no output; raise it"),
+)
+
+
+def _refusal(value: Any) -> str:
+    advice = next((text for matches, text in _ADVICE if matches(value)), "return JSON types, or a Pydantic model")
+    kind = type(value)
+    return f"is a {kind.__module__}.{kind.__qualname__}, which JSON cannot hold exactly: {advice}."
+
+
+def _clip(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…")
+
+
+def _shorten(path: str) -> str:
+    return path if len(path) <= 2 * _SHOWN_CHARACTERS else path[:_SHOWN_CHARACTERS] + "…" + path[-_SHOWN_CHARACTERS:]
