@@ -1,0 +1,52 @@
+# What a person or a CI types. Everything is installed into .venv in this folder; nothing else on the machine is touched.
+# PYTHON=/path/to/python chooses the interpreter; without it the first one of version 3.11 or later is used.
+
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+TOPIC ?= agentic search
+
+.DEFAULT_GOAL := help
+.PHONY: help check test test-all bench format clean
+
+help: ## show this list
+	@echo "usage: make TARGET"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+
+# Both halves run even if the first one fails, so that one go shows everything that is wrong.
+check: $(VENV)/.check ## prove it: check the SQLite store, then kill and resume the example pipeline at each crash point
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && failed=0; \
+	$(BIN)/n00dles-testing check "sqlite:///$$folder/check.db" || failed=1; \
+	$(BIN)/n00dles-testing explore docs/examples/content.py:content_pipeline --input topic="$(TOPIC)" || failed=1; \
+	exit $$failed
+
+test: $(VENV)/.dev ## lint, types and all tests; fails if any of them does
+	@failed=0; \
+	$(BIN)/ruff check . || failed=1; \
+	$(BIN)/ruff format --check . || failed=1; \
+	$(BIN)/mypy || failed=1; \
+	$(BIN)/pytest -n auto || failed=1; \
+	exit $$failed
+
+test-all: ## the tests on every supported Python that is installed, each in a virtual environment of its own
+	@.ci/test-all
+
+bench: $(VENV)/.dev ## the benchmarks, with their figures
+	@$(BIN)/python -m pytest conformance/benchmarks -q -s
+
+format: $(VENV)/.dev ## format the code, and fix what the linter can fix
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+clean: ## remove what the other targets made
+	rm -rf .venv .venv-3.* .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps record which extras are installed; a changed pyproject.toml makes them old.
+$(VENV)/.check: pyproject.toml
+	@.ci/install $(VENV) openai
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml
+	@.ci/install $(VENV) dev
+	@touch $@ $(VENV)/.check
