@@ -1,0 +1,216 @@
+"""The `n00dles` command: what an operator asks of the runs in a store."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from . import runs_command
+from .errors import ConfigurationError, N00dlesError
+
+__all__ = ["DEFAULT_STORE", "build_parser", "main"]
+
+DEFAULT_STORE = "sqlite:///n00dles_state.db"
+
+OK, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+
+_EXIT_CODES = """
+exit codes:
+  0  done
+  1  the run, or the store, failed; or there is no such run
+  2  the command line or the configuration cannot be used; nothing was done
+"""
+
+_ENVIRONMENT = """
+environment:
+  N00DLES_STORE    the store, unless --store names one
+  N00DLES_DEBUG=1  print the traceback of an error
+"""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command and return its exit code. Only `--help` and a usage error leave by `SystemExit`."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    options = build_parser().parse_args(arguments)
+    try:
+        code: int = options.command(options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, `head` perhaps, has seen enough. What is left must not be flushed into the pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except KeyboardInterrupt:
+        print("n00dles: interrupted; what was completed is stored", file=sys.stderr)
+        return INTERRUPTED
+    except N00dlesError as error:
+        if os.environ.get("N00DLES_DEBUG") == "1":
+            traceback.print_exc()
+        print(f"n00dles: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        return USAGE if isinstance(error, ConfigurationError) else FAILED
+    return code
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command."""
+    parser = _parser(None, "n00dles", "Look after the runs of n00dles pipelines.", "  n00dles runs list\n")
+    parser.add_argument("--version", action="version", version=f"n00dles {_version()}")
+    groups = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    runs = _parser(
+        groups,
+        "runs",
+        "List, inspect, resume and remove stored runs.",
+        "  n00dles runs list --status failed\n"
+        "  n00dles runs show r-81f2\n"
+        "  n00dles runs resume r-81f2 app/flows.py:content_pipeline\n"
+        "  n00dles runs prune --older-than 30d --dry-run\n",
+    )
+    commands = runs.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (_add_list, _add_show, _add_resume, _add_delete, _add_prune):
+        add(commands)
+    return parser
+
+
+def _add_list(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        commands,
+        "list",
+        "List the stored runs, the last updated first.",
+        "  n00dles runs list --status failed --limit 20\n"
+        "  n00dles runs list --store sqlite:////var/lib/app/runs.db --json\n",
+    )
+    parser.add_argument("--status", choices=("running", "finished", "failed"), help="only runs of this status")
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N runs (default: all)")
+    _add_json(parser)
+    parser.set_defaults(command=runs_command.list_runs)
+
+
+def _add_show(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        commands,
+        "show",
+        "Tell the story of one run: its inputs, its nodes in the order in which they completed, what each has cost, "
+        "and the last error.",
+        "  n00dles runs show r-81f2\n  n00dles runs show r-81f2 --json | jq .completed\n",
+    )
+    _add_run_id(parser)
+    _add_json(parser)
+    parser.set_defaults(command=runs_command.show_run)
+
+
+def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        commands,
+        "resume",
+        "Continue a run from its last checkpoint and print its result as JSON. Completed nodes are not called again; a "
+        "finished run returns its stored result and calls nothing. Progress goes to standard error.",
+        "  n00dles runs resume r-81f2 app.flows:content_pipeline\n"
+        "  n00dles runs resume r-81f2 app/flows.py:content_pipeline --quiet | jq .output\n",
+    )
+    _add_run_id(parser)
+    parser.add_argument(
+        "pipeline", metavar="PIPELINE", help="the pipeline of the run: package.module:name or path/to/file.py:name"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print no progress")
+    parser.set_defaults(command=runs_command.resume_run)
+
+
+def _add_delete(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        commands,
+        "delete",
+        "Remove a run, all of it, for good. Asks first; without a terminal to ask on, --yes is needed.",
+        "  n00dles runs delete r-81f2\n  n00dles runs delete r-81f2 --yes\n",
+    )
+    _add_run_id(parser)
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.set_defaults(command=runs_command.delete_run)
+
+
+def _add_prune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        commands,
+        "prune",
+        "Remove the finished runs that were last updated longer ago than a given time. Running and failed ones stay.",
+        "  n00dles runs prune --older-than 30d --dry-run\n  n00dles runs prune --older-than 12h\n",
+    )
+    parser.add_argument(
+        "--older-than",
+        type=_duration,
+        required=True,
+        metavar="TIME",
+        help="a whole number and a unit: s, m, h or d, as in 30d",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say which runs would be removed")
+    parser.set_defaults(command=runs_command.prune_runs)
+
+
+def _parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser] | None, name: str, description: str, examples: str
+) -> argparse.ArgumentParser:
+    texts = {"description": description, "epilog": f"examples:\n{examples}{_ENVIRONMENT}{_EXIT_CODES}"}
+    if commands is None:
+        return argparse.ArgumentParser(name, formatter_class=_HelpFormatter, allow_abbrev=False, **texts)
+    summary = description.partition(". ")[0].rstrip(".")
+    return commands.add_parser(name, help=summary, formatter_class=_HelpFormatter, allow_abbrev=False, **texts)
+
+
+def _store_parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, description: str, examples: str
+) -> argparse.ArgumentParser:
+    parser = _parser(commands, name, description, examples)
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        default=os.environ.get("N00DLES_STORE") or DEFAULT_STORE,
+        help=f"where the runs are kept (default: $N00DLES_STORE, else {DEFAULT_STORE})",
+    )
+    return parser
+
+
+def _add_run_id(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run_id", metavar="RUN_ID", help="the id of the run, as `n00dles runs list` shows it")
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, for other programs")
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive whole number")
+    return int(text)
+
+
+def _duration(text: str) -> float:
+    match = re.fullmatch(r"([0-9]+)([smhd])", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: write a whole number and a unit (s, m, h, d), as in 30d"
+        )
+    return float(int(match[1]) * _SECONDS[match[2]])
+
+
+def _version() -> str:
+    try:
+        return version("n00dles-testing")
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Wraps the description, and leaves the examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
