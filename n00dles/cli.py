@@ -157,11 +157,19 @@ def _add_prune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def _parser(
     commands: argparse._SubParsersAction[argparse.ArgumentParser] | None, name: str, description: str, examples: str
 ) -> argparse.ArgumentParser:
-    texts = {"description": description, "epilog": f"examples:\n{examples}{_ENVIRONMENT}{_EXIT_CODES}"}
+    epilog = f"examples:\n{examples}{_ENVIRONMENT}{_EXIT_CODES}"
     if commands is None:
-        return argparse.ArgumentParser(name, formatter_class=_HelpFormatter, allow_abbrev=False, **texts)
-    summary = description.partition(". ")[0].rstrip(".")
-    return commands.add_parser(name, help=summary, formatter_class=_HelpFormatter, allow_abbrev=False, **texts)
+        return argparse.ArgumentParser(
+            name, description=description, epilog=epilog, formatter_class=_HelpFormatter, allow_abbrev=False
+        )
+    return commands.add_parser(
+        name,
+        help=description.partition(".")[0],
+        description=description,
+        epilog=epilog,
+        formatter_class=_HelpFormatter,
+        allow_abbrev=False,
+    )
 
 
 def _store_parser(

@@ -10,14 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 from .errors import CorruptCheckpointError, SerializationError
 from .serialization import JSONValue, dumps, loads, to_stored
 
-__all__ = ["NodeRecord", "PipelineContext", "SaveBatch", "Status", "StoredOutput", "stored_inputs"]
+__all__ = ["NodeRecord", "PipelineContext", "SaveBatch", "Status", "StoredOutput", "StoredRevision", "stored_inputs"]
 
 Status = Literal["running", "finished", "failed"]
 
@@ -35,12 +35,20 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class StoredOutput:
-    """One completed node, as a store keeps it: `output` and `record` are JSON text, `position` counts from 0."""
+    """One completed node, as a store keeps it: `output` is JSON text, `position` counts from 0."""
 
     node: str
     position: int
     output: str
-    record: str
+    record: NodeRecord
+
+
+class StoredRevision(NamedTuple):
+    """What a store knows of the last save of a run; see `stores.fencing`."""
+
+    incarnation: str
+    revision: int
+    save_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,11 @@ class SaveBatch:
     header: str
     signature: str | None
     serial: int
+
+    @property
+    def stored_revision(self) -> StoredRevision:
+        """What the store knows of the run once it holds this batch."""
+        return StoredRevision(self.incarnation, self.revision + 1, self.save_id)
 
 
 class PipelineContext:
@@ -192,7 +205,7 @@ class PipelineContext:
         return self._in_doubt
 
     def begin_save(self) -> SaveBatch:
-        """Return what no save has made durable yet, as a snapshot. It is in doubt until acknowledged or refused."""
+        """Return what no save has made durable yet, as a snapshot. It is in doubt until it is acknowledged."""
         with self._lock:
             self.updated_at = time.time()
             batch = SaveBatch(
@@ -218,23 +231,43 @@ class PipelineContext:
                 self._signature_saved = True
         self.mark_saved(batch.serial)
 
-    def refuse(self) -> None:
-        """Note that the store certainly does not hold the last batch."""
-        self._in_doubt = None
-
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
         with self._lock:
             self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}
 
     def _stored_output(self, node: str) -> StoredOutput:
-        record = self.nodes.get(node) or NodeRecord()
-        return StoredOutput(node, self._positions[node], dumps(self._completed[node]), dumps(asdict(record)))
+        record = replace(self.nodes[node]) if node in self.nodes else NodeRecord()
+        return StoredOutput(node, self._positions[node], dumps(self._completed[node]), record)
 
     def _header(self, records: Mapping[str, NodeRecord]) -> dict[str, Any]:
         header = {name: getattr(self, name) for name in _HEADER}
         header["nodes"] = {node: asdict(record) for node, record in records.items()}
         return header
+
+    @classmethod
+    def assemble(
+        cls,
+        run_id: str,
+        inputs: dict[str, Any],
+        outputs: Iterable[tuple[str, JSONValue, NodeRecord]],
+        header: Mapping[str, Any],
+        *,
+        signature: list[str],
+        revision: int,
+        incarnation: str,
+    ) -> Self:
+        """Build the context of a stored run from its parts, in completion order. The parts are taken, not copied."""
+        context = cls(run_id, {}, revision=revision, incarnation=incarnation)
+        context.inputs = inputs
+        for position, (node, output, record) in enumerate(outputs):
+            context._order.append(node)
+            context._positions[node] = position
+            context._completed[node] = output
+            context.nodes[node] = record
+        context.read_header(header)
+        context._signature = signature
+        return context
 
     # The whole record as one JSON text.
 

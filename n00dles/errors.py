@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = [
     "AgentOutputError",
+    "AnswerError",
     "BranchError",
     "ConfigurationError",
     "CorruptCheckpointError",
@@ -78,6 +79,23 @@ class AgentOutputError(N00dlesError):
         self.cause = cause
         shown = raw_output if len(raw_output) <= 200 else raw_output[:200] + "…"  # noqa: PLR2004
         super().__init__(f"node {agent_name!r} returned {shown!r}, which does not fit its declared return type: {cause}")
+
+
+class AnswerError(N00dlesError):
+    """A model was called and paid for, and gave no usable answer: cut off, refused, filtered or empty.
+
+    `reason` is one of these: "truncated", "refused", "filtered", "empty", "malformed". The tokens are those billed.
+    """
+
+    def __init__(
+        self, message: str, *, reason: str, model: str, provider: str, input_tokens: int = 0, output_tokens: int = 0
+    ) -> None:
+        self.reason = reason
+        self.model = model
+        self.provider = provider
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+        super().__init__(f"{provider} model {model!r} {message}")
 
 
 class BranchError(N00dlesError):

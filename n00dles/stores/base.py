@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from ..context import PipelineContext, Status
+from ..errors import StateStoreError
 
-__all__ = ["Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore"]
+__all__ = ["Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore", "check_run_id"]
+
+
+MAX_RUN_ID_BYTES = 10_000
 
 
 class StateStore(ABC):
@@ -87,3 +91,18 @@ class Closable(Protocol):
     async def aclose(self) -> None:
         """Let go of everything that is held. May be called twice; the store opens again when it is used again."""
         ...
+
+
+def check_run_id(run_id: str) -> None:
+    """Refuse what cannot be the id of a run in our stores: an empty text, or one that is no Unicode text.
+
+    Raises `StateStoreError`. Everything else is an id as it is, compared byte for byte.
+    """
+    if not isinstance(run_id, str) or not run_id:
+        raise StateStoreError(f"{run_id!r} is no run id; use a text of at least one character.")
+    try:
+        encoded = run_id.encode()
+    except UnicodeEncodeError:
+        raise StateStoreError(f"the run id {run_id!r} holds a lone surrogate, which is no Unicode text.") from None
+    if len(encoded) > MAX_RUN_ID_BYTES:
+        raise StateStoreError(f"a run id has {len(encoded)} bytes; at most {MAX_RUN_ID_BYTES} are accepted.")

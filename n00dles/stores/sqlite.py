@@ -1,0 +1,153 @@
+"""The default store: one SQLite file, durable at every acknowledged save."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import time
+import weakref
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Literal, TypeVar
+
+from ..context import PipelineContext, Status
+from ..errors import StateStoreError
+from . import sqlite_records
+from .base import RunSummary, StateStore, check_run_id
+from .sqlite_session import SQLiteSession, WouldWaitError
+
+__all__ = ["SQLiteStateStore"]
+
+T = TypeVar("T")
+
+_FAST_SECONDS = 0.001
+
+
+class SQLiteStateStore(StateStore):
+    """Keeps runs in a SQLite database at `path`, in write-ahead-log mode with synchronous=FULL.
+
+    A save writes only what is new, in one transaction that checks the revision. `busy_timeout` (seconds) bounds the wait
+    for another process that is writing. The file is opened at the first use, and again after `aclose` or a fork. One
+    store object may be used from several tasks, event loops and threads.
+
+    As long as the disk answers within a millisecond and nobody else holds the lock, SQLite is called on the event loop:
+    handing such a call to a thread would take half as long again. Otherwise it is called in a thread.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] = "n00dles_state.db", *, busy_timeout: float = 10.0) -> None:
+        self.path = os.fspath(path)
+        self.busy_timeout = busy_timeout
+        self._session = SQLiteSession(self.path, busy_timeout)
+        self._disk_is_fast = False
+        self._thread: tuple[int, ThreadPoolExecutor] | None = None
+        weakref.finalize(self, self._session.close)
+
+    def __repr__(self) -> str:
+        return f"SQLiteStateStore({self.path!r})"
+
+    async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
+        """Return the stored run, or store a new one with these inputs: one caller creates it, all see the same."""
+        existing = await self.load(run_id)
+        if existing is not None:
+            return existing
+        created = PipelineContext(run_id, inputs)
+        return await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.read_or_create(c, created), run_id)
+
+    async def save(self, run_id: str, ctx: PipelineContext) -> None:
+        """Write what is new in `ctx`, if nobody else has saved the run since it was loaded."""
+        if run_id != ctx.run_id:
+            raise StateStoreError(f"the context of run {ctx.run_id!r} was to be saved as run {run_id!r}", run_id=run_id)
+        await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx), run_id, committed=ctx.acknowledge)
+
+    async def delete(self, run_id: str) -> None:
+        """Remove the run and every byte of it, in the write-ahead log too."""
+        if await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.delete(c, run_id), run_id):
+            await self._in_thread(self._session.empty_log)
+
+    async def load(self, run_id: str) -> PipelineContext | None:
+        """Return the run, or None if it is not stored; nothing is created."""
+        return await self._call("BEGIN", lambda c: sqlite_records.read(c, run_id), run_id)
+
+    async def list_runs(self, *, status: Status | None = None, limit: int | None = None) -> list[RunSummary]:
+        """Return stored runs, the last updated first, those of the 0.3 release included."""
+        return await self._call("BEGIN", lambda c: sqlite_records.summaries(c, status)[:limit], None)
+
+    async def prune(self, *, older_than: float) -> list[str]:
+        """Delete finished runs that were last updated more than `older_than` seconds ago; return their ids."""
+        limit = time.time() - older_than
+
+        def work(connection: sqlite3.Connection) -> list[str]:
+            finished = sqlite_records.summaries(connection, "finished")
+            return [run.run_id for run in finished if run.updated_at < limit and sqlite_records.delete(connection, run.run_id)]
+
+        removed = await self._call("BEGIN IMMEDIATE", work, None)
+        if removed:
+            await self._in_thread(self._session.empty_log)
+        return removed
+
+    async def aclose(self) -> None:
+        """Close the file; the next call opens it again."""
+        await self._in_thread(self._session.close)
+        if self._thread is not None:
+            self._thread[1].shutdown()
+            self._thread = None
+
+    async def _call(
+        self,
+        kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
+        work: Callable[[sqlite3.Connection], T],
+        run_id: str | None,
+        *,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
+        if run_id is not None:
+            check_run_id(run_id)
+        if self._disk_is_fast:
+            try:
+                return self._timed(kind, work, run_id, committed, wait=False)
+            except WouldWaitError:
+                pass
+        return await self._in_thread(lambda: self._timed(kind, work, run_id, committed, wait=True))
+
+    def _timed(
+        self,
+        kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
+        work: Callable[[sqlite3.Connection], T],
+        run_id: str | None,
+        committed: Callable[[T], None] | None,
+        *,
+        wait: bool,
+    ) -> T:
+        started = time.perf_counter()
+        try:
+            return self._session.transaction(kind, work, run_id=run_id, wait=wait, committed=committed)
+        finally:
+            self._disk_is_fast = time.perf_counter() - started < _FAST_SECONDS
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        job = asyncio.get_running_loop().run_in_executor(self._executor(), work)
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            # A call that has begun cannot be taken back: it ends before the cancellation goes on, so that it never
+            # lands behind a newer one.
+            if not job.cancel():
+                await _ended(job)
+            raise
+
+    def _executor(self) -> ThreadPoolExecutor:
+        # Threads do not survive a fork.
+        if self._thread is None or self._thread[0] != os.getpid():
+            self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="n00dles-sqlite"))
+        return self._thread[1]
+
+
+async def _ended(job: asyncio.Future[Any]) -> None:
+    while not job.done():
+        try:
+            await asyncio.wait([job])
+        except asyncio.CancelledError:
+            continue
+    if not job.cancelled():
+        job.exception()

@@ -1,0 +1,208 @@
+"""How one run lies in the tables of the SQLite store: reading, creating, saving and deleting it, in one transaction each.
+
+Every row carries a checksum over its content and its run, so that a flipped bit or a row of another run is found at
+load, not used. Records of the published 0.3 release (table `runs`) are read as they are, and take the new form with
+their first save.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from typing import Any
+
+from ..context import NodeRecord, PipelineContext, SaveBatch, Status, StoredOutput, StoredRevision
+from ..errors import CorruptCheckpointError
+from ..serialization import dumps, loads
+from .base import RunSummary
+from .fencing import check_fence
+from .legacy import has_legacy_table, legacy_context, legacy_summaries
+
+__all__ = ["delete", "read", "read_or_create", "save", "summaries"]
+
+_POSITIONS = 2**32
+
+Row = tuple[Any, ...]
+
+
+def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
+    """Return the stored run, or None. Raises `CorruptCheckpointError` if a part of it is damaged or missing."""
+    head = _head(connection, run_id)
+    if head is None:
+        return legacy_context(connection, run_id)
+    key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at, checksum = head
+    fields = (run_id, key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at)
+    _verify(run_id, "its head", checksum, fields)
+    definition = connection.execute(
+        "SELECT inputs, signature, checksum FROM n00dles_definitions WHERE run_key = ?", (key,)
+    ).fetchone()
+    if definition is None:
+        raise _damaged(run_id, "its inputs are missing")
+    inputs, signature, checksum = definition
+    _verify(run_id, "its inputs", checksum, (run_id, inputs, signature))
+    rows = connection.execute(
+        "SELECT id, node, output, attempts, input_tokens, output_tokens, duration_ms, error, checksum "
+        "FROM n00dles_outputs WHERE id >= ? AND id < ? ORDER BY id",
+        (key * _POSITIONS, (key + 1) * _POSITIONS),
+    ).fetchall()
+    if len(rows) != completed:
+        raise _damaged(run_id, f"it has {len(rows)} outputs where {completed} were acknowledged")
+    try:
+        return PipelineContext.assemble(
+            run_id,
+            loads(inputs),
+            (_output(run_id, position, row, key) for position, row in enumerate(rows)),
+            loads(header),
+            signature=loads(signature),
+            revision=revision,
+            incarnation=incarnation,
+        )
+    except ValueError as error:
+        raise _damaged(run_id, str(error)) from error
+
+
+def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> PipelineContext:
+    """Return the stored run of `context`'s id, or insert `context`, acknowledge it, and return it."""
+    existing = read(connection, context.run_id)
+    if existing is not None:
+        return existing
+    context.acknowledge(_create(connection, context))
+    return context
+
+
+def save(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
+    """Write what is new in `context`, if the stored revision is its own; return the batch, to acknowledge once committed.
+
+    A save whose reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes
+    nothing if the run has gone on, or is gone.
+    """
+    row = connection.execute(
+        "SELECT run_key, incarnation, revision, save_id FROM n00dles_runs WHERE run_id = ?", (context.run_id,)
+    ).fetchone()
+    check_fence(context, StoredRevision(*row[1:]) if row else None)
+    if row is None:
+        return _create(connection, context)
+    batch = context.begin_save()
+    _write(connection, row[0], context, batch)
+    return batch
+
+
+def delete(connection: sqlite3.Connection, run_id: str) -> bool:
+    """Remove all rows of a run; return whether there were any."""
+    rows = connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchall()
+    for (key,) in rows:
+        connection.execute("DELETE FROM n00dles_outputs WHERE id >= ? AND id < ?", _key_range(key))
+        connection.execute("DELETE FROM n00dles_definitions WHERE run_key = ?", (key,))
+        connection.execute("DELETE FROM n00dles_runs WHERE run_key = ?", (key,))
+    removed = len(rows)
+    if has_legacy_table(connection):
+        removed += connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,)).rowcount
+    return removed > 0
+
+
+def summaries(connection: sqlite3.Connection, status: Status | None = None) -> list[RunSummary]:
+    """Return one summary a run, the last updated first, those of the 0.3 release included; outputs are not read."""
+    rows = connection.execute("SELECT run_id, pipeline, status, completed, created_at, updated_at FROM n00dles_runs")
+    runs = [*(RunSummary(*row) for row in rows), *legacy_summaries(connection)]
+    return sorted((run for run in runs if status in (None, run.status)), key=lambda run: run.updated_at, reverse=True)
+
+
+def _create(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
+    batch = context.begin_save()
+    key = connection.execute(
+        "INSERT INTO n00dles_runs (run_id, incarnation, revision, save_id, status, completed, header, created_at, "
+        "updated_at, checksum) VALUES (?, '', 0, '', '', 0, '', 0, 0, 0)",
+        (context.run_id,),
+    ).lastrowid
+    assert key is not None  # noqa: S101 - an INSERT has one
+    inputs, signature = dumps(context.inputs), dumps(list(context.signature))
+    connection.execute(
+        "INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?)",
+        (key, inputs, signature, _checksum((context.run_id, inputs, signature))),
+    )
+    _write(connection, key, context, batch)
+    if has_legacy_table(connection):
+        connection.execute("DELETE FROM runs WHERE run_id = ?", (context.run_id,))
+    return batch
+
+
+def _head(connection: sqlite3.Connection, run_id: str) -> Row | None:
+    row: Row | None = connection.execute(
+        "SELECT run_key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at, "
+        "checksum FROM n00dles_runs WHERE run_id = ?",
+        (run_id,),
+    ).fetchone()
+    return row
+
+
+def _write(connection: sqlite3.Connection, key: int, context: PipelineContext, batch: SaveBatch) -> None:
+    completed = len(context.completed)
+    head = (
+        batch.incarnation,
+        batch.revision + 1,
+        batch.save_id,
+        batch.status,
+        batch.pipeline,
+        completed,
+        batch.header,
+        context.created_at,
+        context.updated_at,
+    )
+    connection.execute(
+        "UPDATE n00dles_runs SET incarnation = ?, revision = ?, save_id = ?, status = ?, pipeline = ?, completed = ?, "
+        "header = ?, created_at = ?, updated_at = ?, checksum = ? WHERE run_key = ?",
+        (*head, _checksum((context.run_id, key, *head)), key),
+    )
+    if batch.signature is not None and batch.revision > 0:
+        (inputs,) = connection.execute("SELECT inputs FROM n00dles_definitions WHERE run_key = ?", (key,)).fetchone()
+        connection.execute(
+            "UPDATE n00dles_definitions SET signature = ?, checksum = ? WHERE run_key = ?",
+            (batch.signature, _checksum((context.run_id, inputs, batch.signature)), key),
+        )
+    connection.executemany(
+        "INSERT OR REPLACE INTO n00dles_outputs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [_output_row(context.run_id, key, output) for output in batch.outputs],
+    )
+
+
+def _output_row(run_id: str, key: int, stored: StoredOutput) -> Row:
+    record = stored.record
+    row = (
+        key * _POSITIONS + stored.position,
+        stored.node,
+        stored.output,
+        record.attempts,
+        record.input_tokens,
+        record.output_tokens,
+        float(record.duration_ms),
+        record.error,
+    )
+    return (*row, _checksum((run_id, *row)))
+
+
+def _output(run_id: str, position: int, row: Row, key: int) -> tuple[str, Any, NodeRecord]:
+    if row[0] != key * _POSITIONS + position:
+        raise _damaged(run_id, f"its output {position} is missing")
+    _verify(run_id, f"the output of node {row[1]!r}", row[8], (run_id, *row[:8]))
+    return row[1], loads(row[2]), NodeRecord(*row[3:8])
+
+
+def _key_range(key: int) -> tuple[int, int]:
+    return key * _POSITIONS, (key + 1) * _POSITIONS
+
+
+def _checksum(fields: Row) -> int:
+    return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"))
+
+
+def _verify(run_id: str, part: str, checksum: int, fields: Row) -> None:
+    if checksum != _checksum(fields):
+        raise _damaged(run_id, f"{part} does not match its checksum")
+
+
+def _damaged(run_id: str, what: str) -> CorruptCheckpointError:
+    return CorruptCheckpointError(
+        f"the stored record of run {run_id!r} is damaged: {what}. It is left as it is; restore it from a backup, or "
+        f"delete the run and start it anew (n00dles runs delete {run_id}).",
+        run_id=run_id,
+    )
