@@ -8,6 +8,7 @@ is not the problem.
 from __future__ import annotations
 
 __all__ = [
+    "AgentInputError",
     "AgentOutputError",
     "AnswerError",
     "BranchError",
@@ -67,6 +68,20 @@ class PipelineFailure(N00dlesError):
         )
 
 
+class AgentInputError(N00dlesError):
+    """What a node is about to get does not fit the annotation of its parameter; the node was not called."""
+
+    def __init__(self, agent_name: str, parameter: str, value: object, cause: Exception) -> None:
+        self.agent_name = agent_name
+        self.parameter = parameter
+        self.value = value
+        self.cause = cause
+        super().__init__(
+            f"node {agent_name!r} cannot take {_shown(repr(value))} as its parameter {parameter!r}: {cause}. Change the "
+            "annotation, or what the node before it returns."
+        )
+
+
 class AgentOutputError(N00dlesError):
     """What a node returned does not fit the return type that it declares.
 
@@ -77,8 +92,9 @@ class AgentOutputError(N00dlesError):
         self.agent_name = agent_name
         self.raw_output = raw_output
         self.cause = cause
-        shown = raw_output if len(raw_output) <= 200 else raw_output[:200] + "…"  # noqa: PLR2004
-        super().__init__(f"node {agent_name!r} returned {shown!r}, which does not fit its declared return type: {cause}")
+        super().__init__(
+            f"node {agent_name!r} returned {_shown(raw_output)!r}, which does not fit its declared return type: {cause}"
+        )
 
 
 class AnswerError(N00dlesError):
@@ -174,3 +190,10 @@ class InputsChangedError(StateStoreError):
     Its completed outputs were computed from the first inputs, so using them would mix two runs. Resume without inputs,
     or start a new run.
     """
+
+
+_SHOWN_CHARACTERS = 200
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from ..errors import AnswerError, ConfigurationError
 from .base import LLMResponse
 from .loop_clients import LoopClients
 from .schemas import AnswerSchema
+from .sdk import require_model, require_sdk
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -24,7 +24,7 @@ class OpenAIProvider:
     """Calls chat completions. Key and base URL come from `OPENAI_API_KEY` and `OPENAI_BASE_URL`, as in the SDK.
 
     `client_options` go to `openai.AsyncOpenAI`: `api_key`, `base_url`, `timeout` (seconds), `organization`, … The SDK's
-    own retries are off, since the executor retries. One provider may be used from any number of event loops and threads.
+    own retries are off, since the executor retries. One provider serves any number of event loops and threads.
     """
 
     name = "openai"
@@ -35,11 +35,7 @@ class OpenAIProvider:
 
     def check(self) -> None:
         """Raise `ConfigurationError` if the SDK or the key is missing. Cheap, and sends nothing."""
-        if importlib.util.find_spec("openai") is None:
-            raise ConfigurationError(
-                "the openai SDK is not installed, and an agent's model needs it. "
-                'Install it: pip install "n00dles-testing[openai]"'
-            )
+        require_sdk("openai")
         if not (self._options.get("api_key") or os.environ.get("OPENAI_API_KEY")):
             self._make_client()  # the SDK knows other ways to sign in; it has the last word
 
@@ -65,8 +61,7 @@ class OpenAIProvider:
         request if SDK, key or model is missing, `AnswerError` for an answer that is cut off, refused, filtered or
         empty, and otherwise whatever the SDK raises.
         """
-        if not model:
-            raise ConfigurationError("the openai provider was called without a model; name one: @agent(model='gpt-…')")
+        require_model(self.name, model)
         self.check()
         shape = None if schema is None else AnswerSchema.of(schema)
         request: dict[str, Any] = {"model": model.removeprefix("openai/"), "messages": _messages(prompt, system)}
@@ -90,7 +85,7 @@ class OpenAIProvider:
         await self._clients.aclose()
 
     def _make_client(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, OpenAIError  # noqa: PLC0415  (import n00dles must stay light)
+        from openai import AsyncOpenAI, OpenAIError  # here, since import n00dles must stay light
 
         try:
             return AsyncOpenAI(**{**self._options, "max_retries": 0})

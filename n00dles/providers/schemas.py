@@ -51,7 +51,7 @@ class AnswerSchema:
         return cls(name, sent, closed, _is_recursive(schema), wrapped)
 
     def unwrap(self, content: str) -> str:
-        """Return the answer proper, as JSON text. Text that does not fit is returned as it is, for the caller to judge."""
+        """Return the answer proper, as JSON text. Text that does not fit is returned as it is."""
         if not self.wrapped:
             return content
         try:
@@ -106,6 +106,8 @@ def _close_structure(schema: dict[str, Any]) -> dict[str, Any]:
     if "enum" in schema or "const" in schema:
         return {}
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return {"anyOf": [_close({**schema, "type": each}) for each in kind]}
     if kind == "object":
         properties = schema.get("properties")
         if properties is None or schema.get("additionalProperties", False) is not False:

@@ -1,0 +1,97 @@
+"""What is scripted and what is recorded: a reply to give, and a call that was made."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+__all__ = ["LLMCall", "Reply"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One reply of a script, for the requests that it fits.
+
+    `model`, `system` and `prompt` are regular expressions, searched in the request's model, system prompt and last
+    user message; a reply without any fits every request. It is used `times` times (None: as often as it fits).
+
+    What is answered is `text`, or `data` as JSON text. `stop` is "end", "length" (cut off), "filter" or "refusal" (the
+    text then says why). Tokens are counted from the texts unless given.
+    """
+
+    text: str = ""
+    data: Any = None
+    model: str | None = None
+    system: str | None = None
+    prompt: str | None = None
+    times: int | None = 1
+    stop: str = "end"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.stop not in ("end", "length", "filter", "refusal"):
+            raise ValueError(f"stop={self.stop!r} is none of 'end', 'length', 'filter', 'refusal'")
+        if self.times is not None and self.times < 1:
+            raise ValueError(f"times={self.times} would never be used; give a positive number, or None for no limit")
+
+    @property
+    def content(self) -> str:
+        """The text that the model says."""
+        return self.text if self.data is None else json.dumps(self.data, ensure_ascii=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form in which it goes to the server."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, value: str | Reply | dict[str, Any]) -> Reply:
+        """Read an entry of a script: a text, a `Reply`, or a mapping of its fields."""
+        if isinstance(value, Reply):
+            return value
+        return cls(text=value) if isinstance(value, str) else cls(**value)
+
+
+@dataclass(slots=True, kw_only=True)
+class LLMCall:
+    """One request that reached the server. It is recorded before a byte of its reply is sent.
+
+    `n` counts from 1 in its channel. `request` is the canonical JSON text of the body (sorted keys), `sha256` its hash;
+    `body_sha256` is that of the bytes as they came. `paid` is false for a request that was turned down (bad request,
+    no reply in the script); `note` says why. `sent`: the reply was handed to the connection. `killed`: the client was
+    killed instead. `time` is in seconds since the epoch.
+    """
+
+    n: int
+    channel: str
+    time: float
+    shape: str
+    model: str
+    system: str
+    prompt: str
+    request: str
+    sha256: str
+    body_sha256: str
+    reply: str
+    input_tokens: int
+    output_tokens: int
+    paid: bool
+    sent: bool = False
+    killed: bool = False
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the form in which it leaves the server."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(**record)
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The request body, parsed."""
+        body: dict[str, Any] = json.loads(self.request)
+        return body

@@ -1,0 +1,149 @@
+"""What the server keeps for each of its users: a journal, a place in the script, an armed kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .calls import LLMCall
+from .replies import NoReplyError, ReplySource
+from .shapes import Completion, LLMRequest
+
+__all__ = ["ArmedKill", "Channel"]
+
+
+class ArmedKill:
+    """A process to be killed at a coming request.
+
+    Where the system has process descriptors it is held by one, so that a pid that has been given to another process
+    since is never hit.
+    """
+
+    def __init__(self, pid: int, request: int) -> None:
+        if pid <= 1 or pid == os.getpid() or request < 1:
+            raise ValueError(f"a kill of pid {pid} at the coming request number {request} cannot be armed")
+        self.pid = pid
+        self.requests_left = request
+        self._descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+
+    def fire(self) -> str:
+        """Kill it with SIGKILL. Return why not, or an empty text."""
+        try:
+            if self._descriptor is not None:
+                signal.pidfd_send_signal(self._descriptor, signal.SIGKILL)
+            else:
+                os.kill(self.pid, signal.SIGKILL)
+        except OSError as error:
+            return f"pid {self.pid} could not be killed: {error}"
+        finally:
+            self.let_go()
+        return ""
+
+    def let_go(self) -> None:
+        """Forget the process."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class Channel:
+    """One user's share of the server; nothing that one does is seen by another. Safe to use from all threads."""
+
+    def __init__(self, name: str, source: Callable[[], ReplySource]) -> None:
+        self.name = name
+        self._new_source = source
+        self._changed = threading.Condition()
+        self._kill: ArmedKill | None = None
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all calls and the armed kill, and start the script anew."""
+        with self._changed:
+            if self._kill is not None:
+                self._kill.let_go()
+            self._kill = None
+            self._calls: list[LLMCall] = []
+            self._under_way: set[int] = set()
+            self._source = self._new_source()
+
+    def arm(self, kill: ArmedKill) -> None:
+        """Have `kill` fired at a coming request, instead of any that was armed before."""
+        with self._changed:
+            if self._kill is not None:
+                self._kill.let_go()
+            self._kill = kill
+
+    def pay(self, request: LLMRequest) -> tuple[LLMCall, Completion]:
+        """Choose the reply and record the call as paid, before a byte of it is sent; then kill, if that is armed.
+
+        Raises `NoReplyError` after recording that the request was turned down. `settle` must follow otherwise.
+        """
+        with self._changed:
+            try:
+                completion = self._source.reply_to(request)
+            except NoReplyError as error:
+                self._record(request, note=str(error))
+                raise
+            call = self._record(request, completion)
+            self._under_way.add(id(call))
+            if self._kill is not None:
+                self._kill.requests_left -= 1
+                if not self._kill.requests_left:
+                    call.note = self._kill.fire()
+                    call.killed = not call.note
+                    self._kill = None
+            return call, completion
+
+    def settle(self, call: LLMCall, *, sent: bool, note: str = "") -> None:
+        """Record what became of a paid call's reply."""
+        with self._changed:
+            call.sent = sent
+            call.note = call.note or note
+            self._under_way.discard(id(call))
+            self._changed.notify_all()
+
+    def turn_down(self, request: LLMRequest, note: str) -> None:
+        """Record a request that gets an error."""
+        with self._changed:
+            self._record(request, note=note)
+
+    def report(self, patience: float) -> dict[str, Any]:
+        """Return all calls and what is left of the script, once no reply is on its way, or after `patience` seconds."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._under_way, timeout=patience)
+            return {
+                "calls": [call.to_dict() for call in self._calls],
+                "unused": [reply.to_dict() for reply in self._source.unused()],
+                "armed": self._kill.pid if self._kill is not None else None,
+            }
+
+    def _record(
+        self,
+        request: LLMRequest,
+        completion: Completion | None = None,
+        *,
+        note: str = "",
+    ) -> LLMCall:
+        call = LLMCall(
+            n=len(self._calls) + 1,
+            channel=self.name,
+            time=time.time(),
+            shape=request.shape,
+            model=request.model,
+            system=request.system,
+            prompt=request.prompt,
+            request=request.canonical,
+            sha256=request.sha256,
+            body_sha256=request.body_sha256,
+            reply=completion.text if completion else "",
+            input_tokens=completion.input_tokens if completion else 0,
+            output_tokens=completion.output_tokens if completion else 0,
+            paid=completion is not None,
+            note=note,
+        )
+        self._calls.append(call)
+        return call
