@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TOPIC ?= agentic search
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-all bench format clean
+.PHONY: help check test test-all bench docs format clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -33,6 +33,9 @@ test-all: ## the tests on every supported Python that is installed, each in a vi
 
 bench: $(VENV)/.dev ## the benchmarks, with their figures
 	@$(BIN)/python -m pytest conformance/benchmarks -q -s
+
+docs: $(VENV)/.dev ## write the reference pages that come from the code
+	@$(BIN)/python -m tests.docs.reference
 
 format: $(VENV)/.dev ## format the code, and fix what the linter can fix
 	@$(BIN)/ruff format .

@@ -39,13 +39,14 @@ class JSONFileStore:
     def save(self, run_id: str, ctx: PipelineContext) -> None:
         with self._locked():
             record = self._read(run_id)
-            # The last save raised, but had already been renamed into place: it counts, and is no stranger's.
             if record and ctx.in_doubt and record["save_id"] == ctx.in_doubt.save_id:
+                # The last save raised, but had already been renamed into place: it counts, and is no stranger's.
                 ctx.acknowledge(ctx.in_doubt)
-            if record is None or (record["incarnation"], record["revision"]) != (ctx.incarnation, ctx.revision):
-                found = "no record (it was deleted)" if record is None else f"revision {record['revision']}"
+            stored = (record["incarnation"], record["revision"]) if record else (ctx.incarnation, 0)
+            if stored != (ctx.incarnation, ctx.revision):
                 raise StaleContextError(
-                    f"run {run_id!r} is at {found}, and this save comes from revision {ctx.revision}. Load it again.",
+                    f"run {run_id!r} was saved by another, deleted or created anew since it was loaded; nothing was "
+                    "written. Load it again.",
                     run_id=run_id,
                 )
             self._write_next(ctx)

@@ -168,10 +168,12 @@ def _run_console(block: Block) -> None:
 
 
 def _split_command(part: str) -> tuple[str, str]:
-    """Split a command, with its continuation lines, from its output."""
+    """Split a command from its output. It goes on after a backslash, and as long as a double quote is open."""
     lines = part.splitlines()
-    end = next(index for index, line in enumerate(lines) if not line.endswith("\\"))
-    return "\n".join(lines[: end + 1]), "\n".join(lines[end + 1 :])
+    end = 1
+    while end < len(lines) and (lines[end - 1].endswith("\\") or "\n".join(lines[:end]).count('"') % 2):
+        end += 1
+    return "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
 def _expect(block: Block, expected: str, actual: str) -> None:
