@@ -1,7 +1,7 @@
 # What a person or a CI types. Everything is installed into .venv in this folder; nothing else on the machine is touched.
 # PYTHON=/path/to/python chooses the interpreter; without it the first one of version 3.11 or later is used.
 
-SHELL := /bin/bash
+SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 TOPIC ?= agentic search

@@ -43,7 +43,7 @@ def _import_module(name: str) -> ModuleType:
     _look_first_in(Path.cwd())
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(f"module {name!r} cannot be imported: {_reason(error)}") from error
 
 
@@ -64,7 +64,7 @@ def _import_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigurationError(f"{str(path)!r} cannot be imported: {_reason(error)}") from error
     return module
@@ -75,8 +75,10 @@ def _look_first_in(folder: Path) -> None:
         sys.path.insert(0, str(folder))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SystemExit):
+        return f"it called sys.exit({error.code!r}). Put what is for running only under if __name__ == '__main__'."
     own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
     where = f" (at {own[-1].filename}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{where}"

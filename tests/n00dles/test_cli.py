@@ -238,6 +238,7 @@ def test_the_traceback_of_an_error_is_there_for_the_asking(url: str) -> None:
         ("nowhere_at_all:content", "cannot be imported: ModuleNotFoundError"),
         ("flows.py:contents", "has no 'contents'. It has: content, failing."),
         ("flows.py:not_a_pipeline", "is a int, not a Pipeline. It has: content, failing."),
+        ("leaves.py:content", "cannot be imported: it called sys.exit(0)"),
         ("broken.py:content", "cannot be imported: ZeroDivisionError: division by zero (at "),
     ],
 )
@@ -245,6 +246,7 @@ def test_a_target_that_cannot_be_used_is_a_usage_error(
     url: str, target: str, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
+    (tmp_path / "leaves.py").write_text("import sys\nsys.exit(0)\n")
 
     code = main(["runs", "resume", "half", target, "--store", url])
 
