@@ -20,7 +20,9 @@ from n00dles.cli import main
 
 DAY = 86400
 
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("N00DLES")}
+ROOT = Path(__file__).resolve().parents[2]
+INHERITED = {name: value for name, value in os.environ.items() if not name.startswith("N00DLES")}
+ENVIRONMENT = {**INHERITED, "PYTHONPATH": str(ROOT)}
 
 FLOWS = """
 from pydantic import BaseModel
@@ -51,6 +53,7 @@ not_a_pipeline = 3
 def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A store with three runs: one half done, one failed, one finished 40 days ago."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.delenv("N00DLES_STORE", raising=False)
     monkeypatch.delenv("N00DLES_DEBUG", raising=False)
     asyncio.run(fill(tmp_path / "runs.db"))
