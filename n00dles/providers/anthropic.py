@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import time
@@ -12,7 +11,7 @@ from ..errors import AnswerError, ConfigurationError
 from .base import LLMResponse
 from .loop_clients import LoopClients
 from .schemas import AnswerSchema
-from .sdk import require_model, require_sdk
+from .sdk import refuse_http_client, require_model, require_sdk
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -36,6 +35,7 @@ class AnthropicProvider:
     name = "anthropic"
 
     def __init__(self, **client_options: Any) -> None:
+        refuse_http_client(type(self).__name__, client_options)
         self._options = client_options
         self._clients: LoopClients[AsyncAnthropic] = LoopClients(self._make_client, lambda client: client.close())
 
@@ -46,9 +46,14 @@ class AnthropicProvider:
             self._make_client()  # the SDK knows other ways to sign in; it has the last word
 
     def preload(self) -> None:
-        """Import the SDK now, for a process that is going to fork: its children then need not."""
-        self.check()
-        importlib.import_module("anthropic.resources.messages")
+        """Import the SDK now, for a process that is going to fork: its children then need not.
+
+        Raises `ConfigurationError` if the SDK is missing.
+        """
+        require_sdk("anthropic")
+        from anthropic import AsyncAnthropic
+
+        _ = AsyncAnthropic(api_key="unused").messages  # parts of the SDK are imported when first touched
 
     async def complete(
         self,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from ..errors import AnswerError, ConfigurationError
 from .base import LLMResponse
 from .loop_clients import LoopClients
 from .schemas import AnswerSchema
-from .sdk import require_model, require_sdk
+from .sdk import refuse_http_client, require_model, require_sdk
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -30,6 +29,7 @@ class OpenAIProvider:
     name = "openai"
 
     def __init__(self, **client_options: Any) -> None:
+        refuse_http_client(type(self).__name__, client_options)
         self._options = client_options
         self._clients: LoopClients[AsyncOpenAI] = LoopClients(self._make_client, lambda client: client.close())
 
@@ -40,9 +40,14 @@ class OpenAIProvider:
             self._make_client()  # the SDK knows other ways to sign in; it has the last word
 
     def preload(self) -> None:
-        """Import the SDK now, for a process that is going to fork: its children then need not."""
-        self.check()
-        importlib.import_module("openai.resources.chat.completions")
+        """Import the SDK now, for a process that is going to fork: its children then need not.
+
+        Raises `ConfigurationError` if the SDK is missing.
+        """
+        require_sdk("openai")
+        from openai import AsyncOpenAI
+
+        _ = AsyncOpenAI(api_key="unused").chat.completions  # parts of the SDK are imported when first touched
 
     async def complete(
         self,

@@ -1,12 +1,14 @@
-"""What must be there before a provider can be called."""
+"""What must be so before a provider can be called."""
 
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
+from typing import Any
 
 from ..errors import ConfigurationError
 
-__all__ = ["require_model", "require_sdk"]
+__all__ = ["refuse_http_client", "require_model", "require_sdk"]
 
 
 def require_sdk(name: str) -> None:
@@ -22,3 +24,12 @@ def require_model(provider: str, model: str) -> None:
     """Raise `ConfigurationError` if no model is named."""
     if not model:
         raise ConfigurationError(f"the {provider} provider was called without a model; name one: @agent(model=…)")
+
+
+def refuse_http_client(provider: str, options: Mapping[str, Any]) -> None:
+    """Raise `ConfigurationError` for an HTTP client among the options of the SDK's client."""
+    if "http_client" in options:
+        raise ConfigurationError(
+            f"{provider} takes no http_client: its connections belong to one event loop, and each run has its own. "
+            "Pass base_url, timeout or default_headers instead."
+        )

@@ -46,11 +46,9 @@ class Reply:
         return asdict(self)
 
     @classmethod
-    def of(cls, value: str | Reply | dict[str, Any]) -> Reply:
-        """Read an entry of a script: a text, a `Reply`, or a mapping of its fields."""
-        if isinstance(value, Reply):
-            return value
-        return cls(text=value) if isinstance(value, str) else cls(**value)
+    def of(cls, entry: str | Reply) -> Reply:
+        """Read an entry of a script: a `Reply`, or a text that answers any request."""
+        return entry if isinstance(entry, Reply) else cls(text=entry)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -60,7 +58,8 @@ class LLMCall:
     `n` counts from 1 in its channel. `request` is the canonical JSON text of the body (sorted keys), `sha256` its hash;
     `body_sha256` is that of the bytes as they came. `paid` is false for a request that was turned down (bad request,
     no reply in the script); `note` says why. `sent`: the reply was handed to the connection. `killed`: the client was
-    killed instead. `time` is in seconds since the epoch.
+    killed instead. `time` is in seconds since the epoch, `idempotency_key` the header of that
+    name.
     """
 
     n: int
@@ -77,6 +76,7 @@ class LLMCall:
     input_tokens: int
     output_tokens: int
     paid: bool
+    idempotency_key: str = ""
     sent: bool = False
     killed: bool = False
     note: str = ""

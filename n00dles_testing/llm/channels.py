@@ -143,6 +143,7 @@ class Channel:
             input_tokens=completion.input_tokens if completion else 0,
             output_tokens=completion.output_tokens if completion else 0,
             paid=completion is not None,
+            idempotency_key=request.idempotency_key,
             note=note,
         )
         self._calls.append(call)

@@ -37,18 +37,19 @@ class LLMServer:
     The server ends with this process, however that ends. It listens on the loopback interface only.
     """
 
-    def __init__(
-        self, script: Sequence[str | Reply | dict[str, Any]] | None = None, *, automatic: bool | None = None
-    ) -> None:
+    def __init__(self, script: Sequence[str | Reply] | None = None, *, automatic: bool | None = None) -> None:
         self._script = [Reply.of(entry) for entry in script or ()]
         self._strict = script is not None
         self._automatic = script is None if automatic is None else automatic
         self._secret = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
         self._port = 0
+        self._channels: set[str] = set()
 
     def start(self) -> None:
         """Start the process and wait until it listens. Raises `RuntimeError` if it does not."""
+        if self._process is not None:
+            raise RuntimeError("this fake LLM server runs already; make another LLMServer for a second one")
         package_root = str(Path(__file__).parents[2])
         settings = {
             "secret": self._secret,
@@ -56,8 +57,8 @@ class LLMServer:
             "automatic": self._automatic,
         }
         self._process = subprocess.Popen(
-            # -S: nothing of site-packages is needed, and its start-up hooks take time.
-            [sys.executable, "-S", "-m", f"{__package__}.server"],
+            # -P: a json.py in the working folder must not be taken for the standard one.
+            [sys.executable, "-P", "-m", f"{__package__}.server"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": package_root},
@@ -93,7 +94,8 @@ class LLMServer:
     ) -> None:
         try:
             if error is None and self._strict:
-                self.verify()
+                for channel in self._channels or {""}:
+                    self.verify(channel)
         finally:
             self.stop()
 
@@ -114,6 +116,7 @@ class LLMServer:
 
     def environment_of(self, channel: str) -> dict[str, str]:
         """The same for a channel of one's own: its calls, script and kill are apart from those of every other."""
+        self._channels.add(channel)
         base = f"{self.url}/{_quoted(channel)}".rstrip("/")
         apart_from_proxies = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1"]))
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from http import HTTPStatus
+from http.client import responses
 
 from .shapes import Answer
 
@@ -28,7 +28,7 @@ def whole(connection: socket.socket, answer: Answer) -> bool:
 
 def _head(answer: Answer, length: str) -> bytes:
     lines = [
-        f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}",
+        f"HTTP/1.1 {answer.status} {responses.get(answer.status, 'Unnamed')}",
         f"Content-Type: {answer.content_type}",
         length,
         *(f"{name}: {value}" for name, value in answer.headers.items()),

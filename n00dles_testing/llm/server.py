@@ -18,13 +18,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
 from . import delivery
+from .anthropic_shape import AnthropicShape
 from .calls import Reply
 from .channels import ArmedKill, Channel
+from .openai_shape import OpenAIShape
 from .replies import NoReplyError, ReplySource
-from .shapes import SHAPES, Answer, BadRequestError, Shape
+from .shapes import Answer, BadRequestError, Shape
 
 __all__ = ["Server", "main"]
 
+_SHAPES: tuple[Shape, ...] = (OpenAIShape(), AnthropicShape())
 _PATIENCE = 5.0
 
 
@@ -68,8 +71,11 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm: ClassVar[bool] = True  # else every request takes 40 ms longer
 
     def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self._respond(raw)
+        if "Content-Length" not in self.headers:
+            self.close_connection = True
+            self._send(_json(411, {"error": {"message": "send the request with its Content-Length"}}))
+            return
+        self._respond(self.rfile.read(int(self.headers["Content-Length"])))
 
     def do_GET(self) -> None:
         self._respond(b"")
@@ -82,7 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/control/"):
             self._send(self._control(path, raw))
             return
-        shape = next((shape for end, shape in SHAPES.items() if path.endswith(end)), None)
+        shape = next((shape for shape in _SHAPES if path.endswith(shape.path)), None)
         if shape is None or self.command != "POST":
             self._send(_json(404, {"error": {"message": f"{self.command} {path} is not served here"}}))
             return
