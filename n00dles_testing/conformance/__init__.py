@@ -1,0 +1,14 @@
+"""The conformance suite: does a state store keep the contract?
+
+`check_store(target)` runs every clause on one store and says which level it reaches. A clause is a registered function;
+see `registry.clause`, and the folder `clauses`, one file each. The broken stores that the checks must catch are in
+`mutants`.
+"""
+
+from __future__ import annotations
+
+from .registry import Clause, clause, implemented, select
+from .report import Grade, StoreReport, grade
+from .runner import Progress, check_store
+
+__all__ = ["Clause", "Grade", "Progress", "StoreReport", "check_store", "clause", "grade", "implemented", "select"]

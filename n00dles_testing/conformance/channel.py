@@ -1,0 +1,54 @@
+"""Lines of JSON between two processes, on descriptors of their own: a store may print whatever it likes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import time
+from typing import Any
+
+__all__ = ["Channel"]
+
+_CHUNK = 65536
+
+
+class Channel:
+    """One end of a conversation. Messages are JSON objects, one a line."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._buffer = b""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one message. Raises `BrokenPipeError` if the other end is gone."""
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self._write_fd, data) :]
+
+    def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
+        """Wait for one message, at most `timeout` seconds; None when the other end is gone.
+
+        Raises `TimeoutError` if nothing came in time.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while b"\n" not in self._buffer:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([self._read_fd], [], [], left)[0]:
+                raise TimeoutError(f"no message within {timeout} s")
+            chunk = os.read(self._read_fd, _CHUNK)
+            if not chunk:
+                return None
+            self._buffer += chunk
+        line, self._buffer = self._buffer.split(b"\n", 1)
+        message: dict[str, Any] = json.loads(line)
+        return message
+
+    def close(self) -> None:
+        """Close both descriptors; may be called twice."""
+        for fd in (self._read_fd, self._write_fd):
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        self._read_fd = self._write_fd = -1

@@ -1,0 +1,1 @@
+"""The checks, one file a clause; `registry.implemented` finds them."""

@@ -1,0 +1,104 @@
+"""C02: acknowledged saves are there after SIGKILL right after the acknowledgement."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ..durability import require_durable
+from ..elsewhere import Elsewhere
+from ..registry import clause
+from ..scenario import Scenario
+from ..subject import StoreSubject
+
+Deed = Callable[[StoreSubject, Elsewhere], Awaitable[str]]
+
+
+@clause("C02", level=2, title="acknowledged saves are there after SIGKILL right after the acknowledgement")
+async def kept_after_kill(subject: StoreSubject) -> None:
+    """What was acknowledged is there after a SIGKILL, and the store goes on.
+
+    A process creates, saves or deletes, tells that the store has acknowledged it, and kills itself with SIGKILL as its
+    very next act: no close, no exit handler, no flush. Each scenario proves itself: the acknowledgement had arrived,
+    and the process died by signal 9. Otherwise it is VACUOUS.
+
+    Seen in: agno-agi/agno #6089 and strands-agents/harness-sdk #859 (a kill leaves a session that was not saved),
+    spyrae/kronos-agent-os PR #40 and apache/iggy PR #3905 (crash tests that were graceful stops; a true SIGKILL found
+    more).
+    """
+    await require_durable(subject)
+    for title, deed in (("first", _first_save), ("third", _third_save), ("largest", _large_save)):
+        await _after_a_kill(subject, f"SIGKILL right after the {title} save", deed)
+    await _after_a_creation(subject)
+    await _after_a_delete(subject)
+
+
+async def _after_a_kill(subject: StoreSubject, title: str, deed: Deed) -> None:
+    async with subject.scenario(title) as s:
+        async with s.elsewhere() as victim:
+            run_id = await deed(subject, victim)
+
+        await _is_there_and_goes_on(s, run_id)
+
+
+async def _first_save(subject: StoreSubject, victim: Elsewhere) -> str:
+    run_id = await victim.create({"topic": "cats"})
+    await victim.save(run_id, subject.draw.outputs(2), then_die=True)
+    return run_id
+
+
+async def _third_save(subject: StoreSubject, victim: Elsewhere) -> str:
+    run_id = await victim.create({"topic": "cats"})
+    await victim.save(run_id, {"writer": "On Cats"})
+    await victim.save(run_id, {"none": None, "empty": []})
+    await victim.save(run_id, {"editor": subject.draw.value()}, then_die=True)
+    return run_id
+
+
+async def _large_save(subject: StoreSubject, victim: Elsewhere) -> str:
+    run_id = await victim.create({"topic": "cats"})
+    output: dict[str, Any] = {"text": "purr " * 20_000, "token": subject.draw.token()}
+    await victim.save(run_id, {"researcher": output}, then_die=True)
+    return run_id
+
+
+async def _after_a_creation(subject: StoreSubject) -> None:
+    async with subject.scenario("SIGKILL right after the creation of a run") as s:
+        async with s.elsewhere() as victim:
+            run_id = await victim.create({"topic": "cats"}, then_die=True)
+
+        if not await _tells_known_runs(s):
+            return
+        await s.expect_acknowledged(
+            run_id,
+            inputs={"topic": "dogs"},
+            because="the creation was acknowledged before the kill, so the run is known",
+        )
+        await _is_there_and_goes_on(s, run_id)
+
+
+async def _after_a_delete(subject: StoreSubject) -> None:
+    async with subject.scenario("SIGKILL right after a delete") as s:
+        async with s.elsewhere() as victim:
+            gone, stays = await victim.create({"topic": "cats"}), await victim.create({"topic": "dogs"})
+            await victim.save(stays, {"researcher": "dogs bark"})
+            await victim.save(gone, {"researcher": "cats purr"})
+            await victim.delete(gone, then_die=True)
+
+        await s.expect_unknown(gone, because="its delete was acknowledged before the kill")
+        await _is_there_and_goes_on(s, stays)
+
+
+async def _is_there_and_goes_on(s: Scenario, run_id: str) -> None:
+    handle = await s.expect_acknowledged(run_id, because="it was acknowledged before the kill")
+    await s.save(handle, {"after_the_kill": "purr"})
+    await s.expect_acknowledged(run_id, because="the store is whole, and goes on where the killed process was")
+
+
+async def _tells_known_runs(s: Scenario) -> bool:
+    """Whether the store knows a run that was only created; if not, that is S01's finding, not this clause's."""
+    fresh = await s.create({"topic": "birds"})
+    known = (await s.load(fresh.run_id, {"topic": "dogs"})).record.inputs == fresh.record.inputs
+    if not known:
+        s.subject.notes.append("a bare creation was not tried: the open store does not know it either (see S01)")
+    return known

@@ -1,0 +1,61 @@
+"""Whether a store keeps anything beyond the instance: probed, so that NOT APPLICABLE is proven and never declared."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .expect import MisuseError, NotApplicableError
+from .scenario import Scenario
+from .subject import StoreSubject
+
+__all__ = ["require_durable"]
+
+_INPUTS = {"probe": "first"}
+_OTHER_INPUTS = {"probe": "second"}
+
+
+async def require_durable(subject: StoreSubject) -> None:
+    """Return if the store keeps runs, or at least tries to, so that its crash clauses can be checked.
+
+    Another process saves a run while it is watched; then this one looks for it. Raises `NotApplicableError` if this one
+    finds nothing *and* the other touched nothing outside its memory: no file, database, connection, and nothing in the
+    location. A store that writes and whose data is not found goes on to its checks, and fails them. Raises
+    `MisuseError` if that cannot be told from a factory that opens somewhere else each time.
+    """
+    found, touched = await subject.once("durability", lambda: _probe(subject))
+    if found:
+        return
+    if not touched:
+        raise NotApplicableError(
+            "the store keeps nothing beyond its process, and does not try to: a run saved in another process is not "
+            "found in this one, and that process opened no file for writing, no database and no connection"
+        )
+    if not subject.target.takes_location:
+        raise MisuseError(
+            "each call of the factory seems to open another place: a run saved in one process is not found in the "
+            f"next, though {touched[0]} was opened. Give the factory one argument, the location, a folder as a string"
+        )
+
+
+async def _probe(subject: StoreSubject) -> tuple[bool, list[str]]:
+    async with subject.probe("is anything kept beyond the process?") as s, s.elsewhere() as other:
+        await other.watch()
+        run_id = await other.create(_INPUTS)
+        await other.save(run_id, {"probe": "kept"})
+        await other.close()
+        touched = [*await other.touched(), *_files_in(s)]
+        return await _finds(s, run_id), touched
+    # The probe met a fault: whatever it was, the store does try.
+    return True, []
+
+
+async def _finds(s: Scenario, run_id: str) -> bool:
+    handle = await s.load(run_id, _OTHER_INPUTS)
+    return handle.record.inputs == _INPUTS or "probe" in handle.record.completed
+
+
+def _files_in(s: Scenario) -> list[str]:
+    if s.location is None:
+        return []
+    return [f"file {os.fspath(path)}" for path in Path(s.location).rglob("*")]

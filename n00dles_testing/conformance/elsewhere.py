@@ -1,0 +1,116 @@
+"""The store under test in another process, driven from a scenario."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from .expect import BrokenClause, VacuousCheck
+from .processes import HelperProcess, describe_exit
+from .records import Record, show
+
+if TYPE_CHECKING:
+    from .scenario import Scenario
+
+__all__ = ["Elsewhere"]
+
+_TIME_TO_DIE = 10.0
+_KILLED = -9
+
+
+class Elsewhere:
+    """A fresh interpreter that opens the location of a scenario; its calls are told in the scenario's story.
+
+    What the store acknowledges there counts as acknowledged. With `then_die` the process kills itself with SIGKILL
+    right after the acknowledgement has been sent; `VacuousCheck` is raised if that did not happen.
+    """
+
+    def __init__(self, scenario: Scenario, process: HelperProcess) -> None:
+        self._scenario = scenario
+        self._process = process
+
+    @classmethod
+    @asynccontextmanager
+    async def started(cls, scenario: Scenario) -> AsyncIterator[Self]:
+        """Start the process, and end it on leaving."""
+        with HelperProcess("n00dles_testing.conformance.child") as process:
+            process.channel.send({"target": scenario.subject.target.text})
+            yield cls(scenario, process)
+
+    async def create(self, inputs: Mapping[str, Any], *, then_die: bool = False) -> str:
+        """Create a run that the store does not know; return its id."""
+        run_id = self._scenario.subject.fresh_run_id()
+        await self._load_or_create(run_id, inputs, then_die=then_die)
+        self._scenario.acknowledged[run_id] = Record.new(inputs)
+        return run_id
+
+    async def load(self, run_id: str, inputs: Mapping[str, Any] | None = None) -> Record:
+        """Load a known run; return what the store said."""
+        known = self._scenario.acknowledged[run_id].inputs
+        return await self._load_or_create(run_id, known if inputs is None else inputs)
+
+    async def look_for(self, run_id: str, inputs: Mapping[str, Any]) -> Record:
+        """Load a run that may not be there."""
+        return await self._load_or_create(run_id, inputs)
+
+    async def save(self, run_id: str, outputs: Mapping[str, Any], *, then_die: bool = False) -> None:
+        """Complete nodes of a run that was loaded or created there, in this order, and save it."""
+        text = f"save({run_id!r}) with {show(dict(outputs))}"
+        await self._ask(text, {"do": "save", "run_id": run_id, "outputs": dict(outputs)}, then_die=then_die)
+        acknowledged = self._scenario.acknowledged
+        acknowledged[run_id] = acknowledged[run_id].after(outputs)
+
+    async def delete(self, run_id: str, *, then_die: bool = False) -> None:
+        """Delete a run."""
+        await self._ask(f"delete({run_id!r})", {"do": "delete", "run_id": run_id}, then_die=then_die)
+        self._scenario.acknowledged.pop(run_id, None)
+
+    async def close(self) -> None:
+        """Close the store there; the next call opens it again."""
+        await self._ask("close()", {"do": "close"})
+
+    async def watch(self) -> None:
+        """Note from now on what the process touches outside its memory."""
+        await self._exchange({"do": "watch"})
+
+    async def touched(self) -> list[str]:
+        """Return what was touched since `watch`."""
+        reply = await self._exchange({"do": "touched"})
+        return list(reply["touched"]) if reply else []
+
+    async def _load_or_create(self, run_id: str, inputs: Mapping[str, Any], *, then_die: bool = False) -> Record:
+        text = f"load_or_create({run_id!r}, {show(dict(inputs))})"
+        message = {"do": "load_or_create", "run_id": run_id, "inputs": dict(inputs)}
+        return Record.from_dict((await self._ask(text, message, then_die=then_die))["record"])
+
+    async def _ask(self, text: str, message: dict[str, Any], *, then_die: bool = False) -> dict[str, Any]:
+        step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
+        reply = await self._exchange({**message, "die": then_die})
+        if reply is None:
+            status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+            self._scenario.journal.outcome(step, f"the process {describe_exit(status)}")
+            details = (("printed", self._process.output()[-500:] or "nothing"),)
+            raise BrokenClause(f"the process {describe_exit(status)} during {text.partition('(')[0]}", details)
+        if "raised" in reply:
+            self._scenario.journal.outcome(step, f"raised {reply['raised']}")
+            raise BrokenClause(f"{text.partition('(')[0]} in another process raised {reply['raised']}")
+        came = str(Record.from_dict(reply["record"])) if "record" in reply else "acknowledged"
+        self._scenario.journal.outcome(step, came)
+        if then_die:
+            await self._see_it_die()
+        return reply
+
+    async def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        location = self._scenario.location
+        return await asyncio.to_thread(self._process.request, {**message, "location": location})
+
+    async def _see_it_die(self) -> None:
+        status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+        self._scenario.tell(f"process {self._process.pid}: {describe_exit(status)} right after its acknowledgement")
+        if status != _KILLED:
+            raise VacuousCheck(
+                f"the process that was to die by SIGKILL after its acknowledgement {describe_exit(status)}, so nothing "
+                "was shown"
+            )

@@ -1,0 +1,53 @@
+"""How a check says what it expects, and how a broken expectation becomes a story."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .records import Record, difference, show
+
+__all__ = ["BrokenClause", "Expectation", "MisuseError", "NotApplicableError", "VacuousCheck"]
+
+
+class BrokenClause(AssertionError):
+    """The store under test does not keep the clause.
+
+    `message` is one sentence; `details` are labelled lines for the story: what was stored, allowed, came, and why.
+    """
+
+    def __init__(self, message: str, details: tuple[tuple[str, str], ...] = ()) -> None:
+        self.message = message
+        self.details = details
+        super().__init__(message)
+
+
+class VacuousCheck(AssertionError):
+    """A check could not do what it is about: a kill that did not happen. An error, never a pass."""
+
+
+class MisuseError(Exception):
+    """A check cannot be run on this subject; the message says what is missing and how to provide it."""
+
+
+class NotApplicableError(Exception):
+    """The subject does not offer what the clause is about; the message is the proof, from a probe."""
+
+
+class Expectation:
+    """What came, and what was allowed: `expect(came).equals(wanted, because="…")`."""
+
+    def __init__(self, came: Any) -> None:
+        self.came = came
+
+    def equals(self, wanted: Any, *, because: str, what: str = "") -> None:
+        """Return if `came` equals `wanted` in value and type. Raises `BrokenClause` naming the first difference."""
+        __tracebackhide__ = True
+        found = difference(wanted, self.came, what or "it")
+        if found is None:
+            return
+        details = [("allowed", _shown(wanted)), ("came", _shown(self.came)), ("why", because)]
+        raise BrokenClause(found, tuple(details))
+
+
+def _shown(value: Any) -> str:
+    return str(value) if isinstance(value, Record) else show(value)

@@ -1,0 +1,51 @@
+"""The story of a scenario while it happens: one line a call, told to the outside before the call is made.
+
+A store may end the process or never return; whoever listens then knows how far it came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["Journal"]
+
+_SHOWN_STEPS = 24
+
+Listener = Callable[[int, str], None]
+
+
+class Journal:
+    """Numbered steps. `listener` hears each step, and again when its outcome is known."""
+
+    def __init__(self, title: str, listener: Listener | None = None) -> None:
+        self._listener = listener
+        self._steps: list[str] = []
+        self.write(f"scenario  {title}")
+
+    def write(self, text: str) -> int:
+        """Add a step and return its number."""
+        self._steps.append(text)
+        self._tell(len(self._steps) - 1)
+        return len(self._steps) - 1
+
+    def outcome(self, step: int, text: str) -> None:
+        """Say how a step ended."""
+        self._steps[step] += f" → {text}"
+        self._tell(step)
+
+    @property
+    def story(self) -> tuple[str, ...]:
+        """The steps so far; of a long story, its beginning and its end."""
+        return shorten(self._steps)
+
+    def _tell(self, step: int) -> None:
+        if self._listener is not None:
+            self._listener(step, self._steps[step])
+
+
+def shorten(steps: list[str]) -> tuple[str, ...]:
+    """Leave out the middle of a long story."""
+    if len(steps) <= _SHOWN_STEPS:
+        return tuple(steps)
+    head, tail = _SHOWN_STEPS // 3, _SHOWN_STEPS - _SHOWN_STEPS // 3
+    return (*steps[:head], f"… {len(steps) - head - tail} more calls …", *steps[-tail:])

@@ -1,0 +1,138 @@
+"""Starting the suite's other processes: fresh interpreters, never forks, so that nothing is carried over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import IO, Any
+
+from .channel import Channel
+
+__all__ = ["HelperProcess", "describe_exit"]
+
+_TRACEBACK_WAIT = 0.5
+_OUTPUT_TAIL = 4000
+
+
+class HelperProcess:
+    """A fresh interpreter that runs one module of this package and talks over a channel.
+
+    What it (or the store in it) prints is kept apart and can be read with `output`. Use as a context manager: on exit
+    it is killed, with everything that it started, if it has not ended by itself.
+    """
+
+    def __init__(self, module: str, *, own_group: bool = False) -> None:
+        """Start `module`. With `own_group`, it and its children form a group that `kill` ends together."""
+        if os.name != "posix":
+            raise OSError("checking a store needs POSIX (descriptors are handed to child processes); run it on Linux")
+        self._own_group = own_group
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        child_reads, we_write = os.pipe()
+        we_read, child_writes = os.pipe()
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", module, str(child_reads), str(child_writes)],
+                pass_fds=(child_reads, child_writes),
+                stdin=subprocess.DEVNULL,
+                stdout=self._output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, "PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": "1"},
+                start_new_session=own_group,
+            )
+        except BaseException:
+            os.close(we_read)
+            os.close(we_write)
+            self._output.close()
+            raise
+        finally:
+            os.close(child_reads)
+            os.close(child_writes)
+        self.channel = Channel(we_read, we_write)
+
+    def __enter__(self) -> HelperProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        self.channel.close()
+        self._output.close()
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def request(self, message: dict[str, Any], timeout: float | None = None) -> dict[str, Any] | None:
+        """Send a message and wait for the reply; None if the process has ended instead."""
+        with contextlib.suppress(BrokenPipeError):
+            self.channel.send(message)
+        return self.channel.receive(timeout)
+
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the end; return the exit status as `subprocess` does (-9: killed), or None if it is still there."""
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def where_it_hangs(self) -> tuple[str, ...]:
+        """Ask a process that answers no more where it is; return the lines outside this package, innermost first."""
+        before = self._size()
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGUSR1)
+        deadline = time.monotonic() + _TRACEBACK_WAIT
+        while time.monotonic() < deadline and b'File "' not in self._read(before):
+            time.sleep(0.02)
+        time.sleep(0.02)
+        lines = self._read(before).decode(errors="replace").splitlines()
+        return tuple(line.strip() for line in lines if line.startswith('  File "') and not _is_ours(line))
+
+    def kill(self) -> None:
+        """Kill the process, and its group if it has one of its own; return when it is gone."""
+        if self._process.poll() is None or self._own_group:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if self._own_group:
+                    os.killpg(self.pid, signal.SIGKILL)
+                else:
+                    self._process.kill()
+        self._process.wait()
+
+    def output(self) -> str:
+        """Return the end of what was printed so far, to stdout and stderr."""
+        size = self._size()
+        return self._read(max(0, size - _OUTPUT_TAIL)).decode(errors="replace")
+
+    def _size(self) -> int:
+        return os.fstat(self._output.fileno()).st_size
+
+    def _read(self, start: int) -> bytes:
+        return os.pread(self._output.fileno(), _OUTPUT_TAIL, start)
+
+
+def describe_exit(status: int | None) -> str:
+    """Say in words how a process ended: `was killed by SIGKILL`, `ended with exit status 3`."""
+    if status is None:
+        return "did not end"
+    if status < 0:
+        try:
+            return f"was killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"was killed by signal {-status}"
+    return f"ended with exit status {status}"
+
+
+def _import_path() -> str:
+    """What this process can import, the other can too (as with `multiprocessing`)."""
+    return os.pathsep.join(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
+
+
+def _is_ours(line: str) -> bool:
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    standard_library = os.path.dirname(os.path.abspath(os.__file__))
+    in_site_packages = os.path.join(standard_library, "site-packages")
+    return package in line or (standard_library in line and in_site_packages not in line) or "<frozen" in line

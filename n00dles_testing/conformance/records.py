@@ -1,0 +1,110 @@
+"""What a run looks like to the suite: a record of plain values, compared exactly.
+
+This is the suite's own model. It shares no code with any store, and copies everything that it is given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+__all__ = ["Record", "UnreadableReplyError", "difference", "show"]
+
+_SHOWN_CHARACTERS = 160
+
+
+class UnreadableReplyError(Exception):
+    """What a store returned for a run cannot be read as one: None, no `completed`, an `order` that is no list."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The inputs, outputs and completion order of one run, at one moment."""
+
+    inputs: dict[str, Any]
+    completed: dict[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] = ()
+
+    @classmethod
+    def new(cls, inputs: Mapping[str, Any]) -> Self:
+        """Return the record of a run that has just been created with these inputs."""
+        return cls(copy.deepcopy(dict(inputs)))
+
+    @classmethod
+    def read(cls, reply: Any) -> Self:
+        """Copy what a store returned: an object or a mapping with `inputs`, `completed` and `order`.
+
+        Raises `UnreadableReplyError` saying what is missing or of the wrong kind.
+        """
+        inputs = dict(_part(reply, "inputs", Mapping))
+        completed = dict(_part(reply, "completed", Mapping))
+        order = tuple(_part(reply, "order", (list, tuple)))
+        return cls(copy.deepcopy(inputs), copy.deepcopy(completed), order)
+
+    def after(self, outputs: Mapping[str, Any]) -> Record:
+        """Return the record as it is once these nodes have completed, in this order."""
+        fresh = [node for node in outputs if node not in self.completed]
+        completed = {**self.completed, **copy.deepcopy(dict(outputs))}
+        return Record(copy.deepcopy(self.inputs), completed, (*self.order, *fresh))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {"inputs": self.inputs, "completed": self.completed, "order": list(self.order)}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` made."""
+        return cls(form["inputs"], form["completed"], tuple(form["order"]))
+
+    def __str__(self) -> str:
+        return f"inputs {show(self.inputs)}, completed {show(self.completed)}, order {show(list(self.order))}"
+
+
+def difference(wanted: Any, came: Any, path: str = "") -> str | None:
+    """Return where and how `came` differs from `wanted` in value or type (1, 1.0 and True are three), or None."""
+    if isinstance(wanted, Record) and isinstance(came, Record):
+        return (
+            difference(wanted.inputs, came.inputs, "inputs")
+            or difference(wanted.completed, came.completed, "completed")
+            or difference(list(wanted.order), list(came.order), "order")
+        )
+    if type(wanted) is not type(came):
+        return f"{path} is {show(came)} ({type(came).__name__}), not {show(wanted)} ({type(wanted).__name__})"
+    if isinstance(wanted, dict):
+        return _difference_of_dicts(wanted, came, path)
+    if isinstance(wanted, list):
+        if len(wanted) != len(came):
+            return f"{path} is {show(came)}, not {show(wanted)}"
+        pairs = enumerate(zip(wanted, came, strict=True))
+        return next((found for n, (a, b) in pairs if (found := difference(a, b, f"{path}[{n}]"))), None)
+    return None if wanted == came else f"{path} is {show(came)}, not {show(wanted)}"
+
+
+def show(value: Any) -> str:
+    """Return `repr(value)`, cut to a readable length."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def _part(reply: Any, name: str, kind: type | tuple[type, ...]) -> Any:
+    if reply is None:
+        raise UnreadableReplyError("the store returned None instead of the run")
+    missing = object()
+    part = reply.get(name, missing) if isinstance(reply, Mapping) else getattr(reply, name, missing)
+    if part is missing:
+        raise UnreadableReplyError(f"the store returned a {type(reply).__name__} without {name!r}")
+    if not isinstance(part, kind):
+        raise UnreadableReplyError(f"the store returned a run whose {name!r} is {show(part)} ({type(part).__name__})")
+    return part
+
+
+def _difference_of_dicts(wanted: dict[Any, Any], came: dict[Any, Any], path: str) -> str | None:
+    for key, value in wanted.items():
+        if key not in came:
+            return f"{path}[{key!r}] is missing; it should be {show(value)}"
+        if found := difference(value, came[key], f"{path}[{key!r}]"):
+            return found
+    extra = next((key for key in came if key not in wanted), None)
+    return None if extra is None else f"{path}[{extra!r}] is {show(came[extra])}, and should not be there"

@@ -1,0 +1,195 @@
+"""Running the clauses on one store, whatever the store does: each has a hard time limit and ends with a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import shlex
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from n00dles.errors import ConfigurationError
+
+from ..verdicts import ClauseResult, Finding, Verdict
+from .journal import shorten
+from .processes import HelperProcess, describe_exit
+from .registry import Clause, select
+from .report import StoreReport, grade
+from .target import Workspace
+
+__all__ = ["Progress", "check_store"]
+
+DEFAULT_LIMIT = 30.0
+_TIME_TO_DIE = 5.0
+_PRINTED_TAIL = 400
+
+
+class Progress(Protocol):
+    """Who watches a check of a store."""
+
+    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
+        """The store opens; these clauses (id and title) follow. `note` says what is done with the target."""
+
+    def clause_started(self, clause: str) -> None:
+        """A check begins."""
+
+    def scenario(self, number: int, title: str) -> None:
+        """A scenario of the check begins."""
+
+    def clause_ended(self, result: ClauseResult) -> None:
+        """A check has ended."""
+
+
+class _Nobody:
+    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None: ...
+
+    def clause_started(self, clause: str) -> None: ...
+
+    def scenario(self, number: int, title: str) -> None: ...
+
+    def clause_ended(self, result: ClauseResult) -> None: ...
+
+
+def check_store(
+    target: str,
+    *,
+    clauses: Iterable[str] = (),
+    seed: int = 0,
+    limit: float = DEFAULT_LIMIT,
+    progress: Progress | None = None,
+) -> StoreReport:
+    """Check a store and return what became of each clause, and the level that it reaches.
+
+    `target` is a URL, `module:factory` or `path/to/file.py:factory`; `clauses` are ids, all if empty. A check that
+    takes longer than `limit` seconds is killed and FAILs. The seed decides the values that are drawn. Raises
+    `ConfigurationError` if the target cannot be opened at all, and `KeyError` for an unknown clause.
+    """
+    selected = select(clauses)
+    started = time.monotonic()
+    with Workspace(target) as workspace, _Runner(target, workspace.root, seed, limit, progress or _Nobody()) as runner:
+        results = runner.run(selected)
+        notes = (runner.note, *runner.notes())
+    return StoreReport(target, tuple(results), grade(results), notes, seed, time.monotonic() - started)
+
+
+class _Runner:
+    """Listens to a worker process, and starts another one when the store has ended it."""
+
+    def __init__(self, target: str, folder: Path, seed: int, limit: float, progress: Progress) -> None:
+        self.note = ""
+        self._target = target
+        self._folder = folder
+        self._seed = seed
+        self._limit = limit
+        self._progress = progress
+        self._nonce = secrets.token_hex(3)
+        self._worker: HelperProcess | None = None
+        self._starts = 0
+        self._printed = ""
+
+    def __enter__(self) -> _Runner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    def run(self, clauses: Sequence[Clause]) -> list[ClauseResult]:
+        self._start()
+        self._progress.started([(clause.id, clause.title) for clause in clauses], self.note)
+        results = []
+        for clause in clauses:
+            self._progress.clause_started(clause.id)
+            results.append(self._check(clause))
+            self._progress.clause_ended(results[-1])
+        return results
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what is worth knowing besides the verdicts."""
+        self._stop()
+        if not self._printed.strip():
+            return ()
+        return (f"printed while it was checked: {self._printed.strip()[-_PRINTED_TAIL:]}",)
+
+    def _start(self) -> HelperProcess:
+        """Start a worker; the first one also tries whether the store opens at all."""
+        if self._worker is not None:
+            return self._worker
+        self._starts += 1
+        folder = self._folder / f"worker-{self._starts}"
+        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
+        start = {
+            "target": self._target,
+            "locations": str(folder),
+            "seed": self._seed,
+            "nonce": self._nonce,
+            "try_to_open": self._starts == 1,
+        }
+        try:
+            answer = self._worker.request(start, self._limit)
+        except TimeoutError:
+            places = "; ".join(self._worker.where_it_hangs()[:2])
+            at = f" (it is at {places})" if places else ""
+            raise ConfigurationError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
+        if answer is None:
+            status = describe_exit(self._worker.wait(_TIME_TO_DIE))
+            printed = self._worker.output().strip()[-_PRINTED_TAIL:]
+            raise ConfigurationError(
+                f"opening {self._target}: its process {status}{f', having printed: {printed}' if printed else ''}."
+            )
+        if "unusable" in answer:
+            raise ConfigurationError(answer["unusable"])
+        self.note = answer["note"]
+        return self._worker
+
+    def _stop(self) -> None:
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            with worker:
+                self._printed += worker.output()
+
+    def _check(self, clause: Clause) -> ClauseResult:
+        """Have one clause checked; whatever happens to the worker, a result comes out."""
+        began = time.monotonic()
+        story = _Story()
+        worker = self._start()
+        with contextlib.suppress(BrokenPipeError):
+            worker.channel.send({"clause": clause.id})
+        while True:
+            try:
+                message = worker.channel.receive(max(0.0, began + self._limit - time.monotonic()))
+            except TimeoutError:
+                return self._died(clause, story, began, self._hung(worker))
+            if message is None:
+                status = describe_exit(worker.wait(_TIME_TO_DIE))
+                printed = worker.output().strip()[-_PRINTED_TAIL:]
+                details = [f"printed   {printed}"] if printed else []
+                return self._died(clause, story, began, (f"the store's process {status}", details))
+            if "result" in message:
+                return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
+            if "scenario" in message:
+                story = _Story(message["scenario"])
+                self._progress.scenario(message["scenario"], message["title"])
+            else:
+                story.steps[message["step"]] = message["text"]
+
+    def _hung(self, worker: HelperProcess) -> tuple[str, list[str]]:
+        details = [f"hangs at  {line}" for line in worker.where_it_hangs()[:3]]
+        return f"the store did not answer within {self._limit:g} s, and was killed", details
+
+    def _died(self, clause: Clause, story: _Story, began: float, end: tuple[str, list[str]]) -> ClauseResult:
+        what, details = end
+        self._stop()
+        steps = [story.steps[number] for number in sorted(story.steps)]
+        message = f"{what}, during: {steps[-1]}" if steps else what
+        replay = f"n00dles-testing check {shlex.quote(self._target)} --clause {clause.id} --seed {self._seed}"
+        finding = Finding(clause.id, message, (*shorten(steps), *details), replay)
+        seconds = time.monotonic() - began
+        return ClauseResult(clause.id, clause.title, Verdict.FAIL, message, story.scenario, seconds, (finding,))
+
+
+class _Story:
+    def __init__(self, scenario: int = 0) -> None:
+        self.scenario = scenario
+        self.steps: dict[int, str] = {}

@@ -1,0 +1,238 @@
+"""One thing that a check tries on a store: its calls, in order, with what came and what was acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import os
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from n00dles.context import PipelineContext
+from n00dles.errors import N00dlesError
+
+from .expect import BrokenClause, Expectation
+from .instance import Instance
+from .records import Record, UnreadableReplyError, show
+
+if TYPE_CHECKING:
+    from .elsewhere import Elsewhere
+    from .journal import Journal
+    from .subject import StoreSubject
+
+__all__ = ["Handle", "Scenario"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Handle:
+    """A run as the store gave it out.
+
+    `handed` is the dict of inputs that the store was called with, `reply` the object that it returned, `record` what
+    that said at the moment, and `context` what n00dles would work on.
+    """
+
+    run_id: str
+    handed: dict[str, Any]
+    reply: Any
+    record: Record
+    context: PipelineContext
+
+
+class Scenario:
+    """A store on a fresh location, opened by the first call and closed at the end.
+
+    `acknowledged` is the suite's model: the record of each run that the store must give back. Every method that calls
+    the store raises `BrokenClause` if the store raises, ends the thread, or returns what cannot be read.
+    """
+
+    def __init__(
+        self, subject: StoreSubject, journal: Journal, location: str | None, *, is_probe: bool = False
+    ) -> None:
+        """A probe keeps to itself what breaks in it."""
+        self.subject = subject
+        self.journal = journal
+        self.location = location
+        self.acknowledged: dict[str, Record] = {}
+        self.raw: Any = None
+        self._instance: Instance | None = None
+        self._is_probe = is_probe
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        broken = isinstance(error, BrokenClause)
+        if isinstance(error, BrokenClause) and not self._is_probe:
+            self.subject.found(error, self.journal)
+        if error is None or isinstance(error, Exception):
+            await self._leave(told=error is None and not self._is_probe)
+        return broken
+
+    # The store's own calls.
+
+    async def open(self) -> None:
+        """Open an instance on the location, if none is open; every other call does it by itself."""
+        if self._instance is None:
+            where = "" if self.location is None else os.path.basename(self.location)
+            opening = self.subject.target.open(self.location)
+            self._instance = await self.call(f"open({where})", opening, lambda _: "open")
+            self.raw = self._instance.raw
+
+    async def create(self, inputs: Mapping[str, Any] | None = None, run_id: str | None = None) -> Handle:
+        """Create a run that the store does not know; its inputs are then acknowledged."""
+        run_id = run_id or self.subject.fresh_run_id()
+        inputs = {"topic": self.subject.draw.text()} if inputs is None else inputs
+        handle = await self._load_or_create(run_id, inputs)
+        self.acknowledged[run_id] = Record.new(inputs)
+        return handle
+
+    async def load(self, run_id: str, inputs: Mapping[str, Any] | None = None) -> Handle:
+        """Load a known run, passing the inputs that it was created with unless others are given."""
+        return await self._load_or_create(run_id, self.acknowledged[run_id].inputs if inputs is None else inputs)
+
+    async def save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
+        """Complete nodes in the context of `handle`, in this order, and save it; the outputs are then acknowledged."""
+        for node, output in outputs.items():
+            handle.context.checkpoint(node, output)
+        instance = await self._opened()
+        saving = instance.save(handle.run_id, handle.context)
+        await self.call(f"save({handle.run_id!r}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
+        self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
+
+    async def delete(self, run_id: str) -> None:
+        """Delete a run; nothing of it is acknowledged any more."""
+        instance = await self._opened()
+        await self.call(f"delete({run_id!r})", instance.delete(run_id), lambda _: "acknowledged")
+        self.acknowledged.pop(run_id, None)
+
+    async def close(self) -> None:
+        """Close the instance, in the way that its shape offers."""
+        instance = await self._opened()
+        self._instance = None
+        await self.call("close()", instance.close(), lambda _: "closed")
+
+    async def reopen(self) -> bool:
+        """Close, and open on the same location; return whether another object was opened than before."""
+        before = self.raw
+        await self.close()
+        await self.open()
+        return before is not self.raw
+
+    def elsewhere(self) -> AbstractAsyncContextManager[Elsewhere]:
+        """Return another process that opens the same location: a fresh interpreter, started on entering."""
+        from .elsewhere import Elsewhere
+
+        return Elsewhere.started(self)
+
+    # What must hold.
+
+    async def expect_acknowledged(
+        self, run_id: str, *, because: str, inputs: Mapping[str, Any] | None = None
+    ) -> Handle:
+        """Load a run and compare it with what was acknowledged."""
+        __tracebackhide__ = True
+        handle = await self.load(run_id, inputs)
+        self.expect(handle.record).equals(self.acknowledged[run_id], because=because)
+        return handle
+
+    async def expect_unknown(self, run_id: str, *, because: str) -> Handle:
+        """Load a run that must not be there: it is created, with inputs that it never had."""
+        __tracebackhide__ = True
+        handle = await self.create({"created": "anew"}, run_id)
+        self.expect(handle.record).equals(self.acknowledged[run_id], because=because)
+        return handle
+
+    def expect(self, came: Any) -> Expectation:
+        """Return the expectation of a value; a broken one is told with this scenario's story."""
+        return Expectation(came)
+
+    def tell(self, text: str) -> None:
+        """Add a line to the story: what the check does that is no call."""
+        self.journal.write(text)
+
+    async def call(self, text: str, awaited: Awaitable[T], outcome: Callable[[T], str]) -> T:
+        """Await a call of the store's and tell it. Raises `BrokenClause` for whatever the store raises."""
+        __tracebackhide__ = True
+        step = self.journal.write(text)
+        try:
+            result = await awaited
+            self.journal.outcome(step, outcome(result))
+        except BrokenClause:
+            raise
+        except UnreadableReplyError as error:
+            self.journal.outcome(step, "unreadable")
+            raise BrokenClause(str(error)) from error
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            # A cancellation that nobody asked for is the store's own doing.
+            if isinstance(error, asyncio.CancelledError) and _being_cancelled():
+                raise
+            self.journal.outcome(step, f"raised {type(error).__name__}")
+            raise BrokenClause(f"{text.partition('(')[0]} raised {describe(error)}", where(error)) from error
+        return result
+
+    async def _load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> Handle:
+        instance = await self._opened()
+        handed = copy.deepcopy(dict(inputs))
+
+        async def load() -> Handle:
+            reply = await instance.load_or_create(run_id, handed)
+            record = Record.read(reply)
+            try:
+                return Handle(run_id, handed, reply, record, instance.context(reply, run_id))
+            except N00dlesError as error:
+                raise UnreadableReplyError(str(error)) from error
+
+        return await self.call(
+            f"load_or_create({run_id!r}, {show(dict(inputs))})", load(), lambda handle: str(handle.record)
+        )
+
+    async def _opened(self) -> Instance:
+        await self.open()
+        assert self._instance is not None
+        return self._instance
+
+    async def _leave(self, *, told: bool) -> None:
+        if self._instance is None:
+            return
+        if self.location is None:
+            await self._clean_up(self._instance)
+        try:
+            await self.close()
+        except BrokenClause as broken:
+            if told:
+                self.subject.found(broken, self.journal)
+
+    async def _clean_up(self, instance: Instance) -> None:
+        """Where the location is the user's own, leave nothing behind."""
+        for run_id in self.acknowledged:
+            with contextlib.suppress(Exception):
+                await instance.delete(run_id)
+
+
+def describe(error: BaseException) -> str:
+    """Return the kind of an error and its message."""
+    text = str(error)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def where(error: BaseException) -> tuple[tuple[str, str], ...]:
+    """Return the line that raised, labelled for a story."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ()
+    frame = frames[-1]
+    return (("raised at", f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"),)
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

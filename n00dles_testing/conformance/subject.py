@@ -1,0 +1,105 @@
+"""The store under test, as a check sees it: fresh locations, scenarios on them, other processes, and what was found."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ..verdicts import Finding
+from .draw import Draw
+from .expect import BrokenClause
+from .journal import Journal
+from .scenario import Scenario
+
+if TYPE_CHECKING:
+    from .target import StoreTarget
+
+__all__ = ["Listener", "StoreSubject"]
+
+
+T = TypeVar("T")
+
+
+class Listener(Protocol):
+    """Who hears how a check goes on."""
+
+    def scenario(self, number: int, title: str) -> None:
+        """A scenario begins; numbers count from 1."""
+
+    def step(self, number: int, text: str) -> None:
+        """A step of the current scenario begins, or its outcome is known; numbers count from 0."""
+
+
+class StoreSubject:
+    """One store for one check.
+
+    `draw` is the check's source of values; `findings` is what was found so far, and `notes` what could not be tried.
+    """
+
+    def __init__(
+        self,
+        target: StoreTarget,
+        locations: Path,
+        *,
+        clause: str,
+        seed: int,
+        nonce: str,
+        listener: Listener,
+        memory: dict[str, Any],
+    ) -> None:
+        """Prepare one check.
+
+        `locations` is a folder for fresh locations; `nonce` keeps run ids apart from those of earlier checks; `memory`
+        is shared by the checks of one store.
+        """
+        self.target = target
+        self.clause = clause
+        self.draw = Draw(f"{clause}:{seed}")
+        self.findings: list[Finding] = []
+        self.notes: list[str] = []
+        self.scenarios = 0
+        self._locations = locations
+        self._nonce = nonce
+        self._listener = listener
+        self._memory = memory
+        self._replay = f"n00dles-testing check {shlex.quote(target.text)} --clause {clause} --seed {seed}"
+
+    def scenario(self, title: str) -> Scenario:
+        """Return a new scenario on a fresh location; enter it with `async with`.
+
+        A broken clause in it is kept as a finding, and the check goes on behind the scenario.
+        """
+        self.scenarios += 1
+        self._listener.scenario(self.scenarios, title)
+        return Scenario(self, Journal(title, self._listener.step), self.fresh_location())
+
+    def probe(self, title: str) -> Scenario:
+        """Return a scenario that counts for nothing: it finds out what the store offers."""
+        return Scenario(self, Journal(title, self._listener.step), self.fresh_location(), is_probe=True)
+
+    async def once(self, name: str, find_out: Callable[[], Awaitable[T]]) -> T:
+        """Return what `find_out` returns, from memory if another check of the same store has asked already."""
+        if name not in self._memory:
+            self._memory[name] = await find_out()
+        return self._memory[name]  # type: ignore[no-any-return]
+
+    def fresh_location(self) -> str | None:
+        """Return a fresh, empty folder, or None if the target takes no location."""
+        if not self.target.takes_location:
+            return None
+        number = 1
+        while (folder := self._locations / f"{self.clause}-{number}").exists():
+            number += 1
+        folder.mkdir(parents=True)
+        return str(folder)
+
+    def fresh_run_id(self) -> str:
+        """Return the id of a run that no store knows."""
+        return f"run-{self._nonce}-{self.draw.token()}"
+
+    def found(self, broken: BrokenClause, journal: Journal) -> None:
+        """Keep what a scenario has found."""
+        details = [f"{label:<9} {text}" for label, text in broken.details]
+        self.findings.append(Finding(self.clause, broken.message, (*journal.story, *details), self._replay))

@@ -1,0 +1,143 @@
+"""What is checked: a URL, or a factory, and where its data goes.
+
+The suite never works on the user's own data. It asks for *locations*: fresh, empty folders below one temporary folder.
+A factory gets the folder as a string; of a `sqlite://` URL a copy is used that lies in the folder.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from n00dles.errors import ConfigurationError
+from n00dles.stores.urls import open_store
+
+from .instance import Instance
+
+__all__ = ["StoreTarget", "Workspace", "sqlite_path"]
+
+_LOCATION_NAMES = ("location", "path", "folder", "directory", "root", "url", "dsn", "uri")
+
+
+@dataclass(frozen=True)
+class StoreTarget:
+    """A way to open the store under test.
+
+    `takes_location` says whether it can be opened on locations of the suite's choice; without, every instance is
+    opened in the same way and whether they share data is for the store to know. `note` tells the user what the suite
+    does with the target.
+    """
+
+    text: str
+    takes_location: bool
+    note: str
+    _open: Callable[[str | None], Any]
+
+    @classmethod
+    def parse(cls, text: str) -> StoreTarget:
+        """Read a URL, `module:factory` or `path/to/file.py:factory`. Raises `ConfigurationError`."""
+        return _url_target(text) if "://" in text else _factory_target(text)
+
+    async def open(self, location: str | None) -> Instance:
+        """Open an instance on a location. Raises what the factory raises; `ConfigurationError` if it gives no store."""
+        return await Instance.open(self._open(location))
+
+
+class Workspace:
+    """The temporary folder in which locations are made; removed on exit."""
+
+    def __init__(self, target: str) -> None:
+        """Make it on the file system of the target, else where temporary files go. Raises `ConfigurationError`."""
+        beside = _folder_beside(target)
+        try:
+            self.root = Path(tempfile.mkdtemp(prefix="n00dles-check-", dir=beside))
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot make a temporary folder in {beside or tempfile.gettempdir()}: {error.strerror}. The check "
+                "works on fresh copies there, never on the database itself; name a path in a folder that is writable."
+            ) from error
+
+    def __enter__(self) -> Workspace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def sqlite_path(url: str) -> Path | None:
+    """Return the file that a `sqlite://` URL names, or None for a URL of another scheme."""
+    scheme, _, rest = url.partition("://")
+    if scheme != "sqlite":
+        return None
+    return Path(os.path.expanduser(rest.removeprefix("/")))
+
+
+def _folder_beside(target: str) -> Path | None:
+    """Return the nearest existing folder of a database that a URL names: the same file system, for honest timings."""
+    path = sqlite_path(target) if "://" in target else None
+    if path is None:
+        return None
+    folder = path.absolute().parent
+    while not folder.exists():
+        folder = folder.parent
+    if not folder.is_dir():
+        raise ConfigurationError(f"{path} cannot be a database: {folder} is a file, not a folder")
+    return folder
+
+
+def _url_target(url: str) -> StoreTarget:
+    scheme = url.partition("://")[0]
+    if scheme == "memory":
+        return StoreTarget(url, False, "memory: every instance is empty at first", lambda _: open_store(url))
+    path = sqlite_path(url)
+    if path is not None:
+        open_store(url)  # opens no file yet, but refuses a URL that means nothing
+        if path.is_dir():
+            raise ConfigurationError(
+                f"{path} is a folder; a SQLite database is a file. Name one: {url.rstrip('/')}/runs.db"
+            )
+        if not path.name:
+            raise ConfigurationError(
+                f"{url} names no file; write sqlite:///relative/path.db or sqlite:////absolute/path.db"
+            )
+        note = f"checked on fresh copies beside it; {path} itself is neither read nor written"
+        return StoreTarget(url, True, note, lambda folder: open_store(f"sqlite:///{folder}/{path.name}"))
+    if "{location}" in url:
+        note = "{location} in the URL is replaced by fresh temporary folders"
+        return StoreTarget(url, True, note, lambda folder: open_store(url.replace("{location}", folder or "")))
+    note = "the URL has no {location}: runs with random ids are written where it points, and deleted at the end"
+    return StoreTarget(url, False, note, lambda _: open_store(url))
+
+
+def _factory_target(text: str) -> StoreTarget:
+    from ..targets import load_target
+
+    factory = load_target(text, "store")
+    if _takes_location(text, factory):
+        return StoreTarget(text, True, "the factory gets fresh temporary folders", factory)
+    note = "the factory takes no location: whether its stores share their data is found out by probing"
+    return StoreTarget(text, False, note, lambda _: factory())
+
+
+def _takes_location(text: str, factory: Callable[..., Any]) -> bool:
+    """Whether to hand the factory a folder: it requires one argument, or has an optional one named like a location."""
+    try:
+        parameters = list(inspect.signature(factory).parameters.values())
+    except (TypeError, ValueError):
+        return True
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+    required = [p for p in positional if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    if len(required) > 1 or keywords:
+        names = ", ".join(p.name for p in [*required, *keywords])
+        raise ConfigurationError(
+            f"{text} requires {len(required) + len(keywords)} arguments ({names}); a factory takes one, the location "
+            "(a fresh folder as a string), or none. Wrap it in a function of one argument."
+        )
+    return bool(required) or any(p.name in _LOCATION_NAMES or p.kind is p.VAR_POSITIONAL for p in positional[:1])
