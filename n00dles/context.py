@@ -24,13 +24,17 @@ Status = Literal["running", "finished", "failed"]
 
 @dataclass(slots=True)
 class NodeRecord:
-    """What one node has cost so far, over all lives. `attempts` counts calls, the failed ones included."""
+    """What one node has cost so far, over all lives. `attempts` counts calls, the failed ones included.
+
+    `spent` are the failed attempts that count against its retries; a failure that was reported sets them to 0.
+    """
 
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     duration_ms: float = 0.0
     error: str | None = None
+    spent: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,14 +55,15 @@ def loads(text: str | bytes) -> Any:
     return json.loads(text, parse_constant=_refuse_constant)
 
 
-def restore(stored: Any, declared: Any) -> Any:
-    """Validate a stored form into a declared type: the annotation of a parameter, or of a return value.
+def restore(stored: JSONValue, declared: Any = Any) -> Any:
+    """Return a fresh value of a declared type (the annotation of a parameter, or of a return value) from its stored form.
 
-    Field names and aliases are both taken, since a dump carries names. Raises `pydantic.ValidationError` if it does not
-    fit.
+    Field names and aliases are both taken, since a dump carries names. `Any` gives plain JSON types. Raises
+    `pydantic.ValidationError` if it does not fit.
     """
-    if declared in _HELD_AS_IS:
-        return stored
+    kind = type(stored)
+    if declared is kind or declared in _UNDECLARED:
+        return loads(dumps(stored)) if kind is dict or kind is list else stored
     return adapter(declared).validate_json(dumps(stored), by_alias=True, by_name=True)
 
 
@@ -80,7 +81,7 @@ def adapter(declared: Any) -> TypeAdapter[Any]:
         ) from error
 
 
-_HELD_AS_IS: tuple[Any, ...] = (Any, object, None)
+_UNDECLARED: tuple[Any, ...] = (Any, object)
 
 
 def _refuse_constant(name: str) -> None:

@@ -1,0 +1,23 @@
+"""State stores: where runs are kept."""
+
+from __future__ import annotations
+
+from .adapt import as_context, as_store
+from .base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .memory import InMemoryStateStore
+from .sqlite import SQLiteStateStore
+from .urls import open_store
+
+__all__ = [
+    "Closable",
+    "InMemoryStateStore",
+    "ListsRuns",
+    "Loads",
+    "Prunes",
+    "RunSummary",
+    "SQLiteStateStore",
+    "StateStore",
+    "as_context",
+    "as_store",
+    "open_store",
+]

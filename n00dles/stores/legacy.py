@@ -32,7 +32,8 @@ def legacy_context(connection: sqlite3.Connection, run_id: str) -> PipelineConte
     old = PipelineContext.from_json(row[0])
     if old.run_id != run_id:
         raise CorruptCheckpointError(
-            f"the record stored for run {run_id!r} says that it is run {old.run_id!r}; it is left as it is.", run_id=run_id
+            f"the record stored for run {run_id!r} says that it is run {old.run_id!r}; it is left as it is.",
+            run_id=run_id,
         )
     nodes = {node: output for node, output in old.completed.items() if "[" not in node}
     context = PipelineContext(run_id, old.inputs, nodes, [node for node in old.order if node in nodes])

@@ -111,6 +111,4 @@ def _context(run_id: str, record: _Record) -> PipelineContext:
 
 def _summary(run_id: str, record: _Record) -> RunSummary:
     batch = record.batch
-    return RunSummary(
-        run_id, batch.pipeline, batch.status, len(record.outputs), record.created_at, record.updated_at
-    )
+    return RunSummary(run_id, batch.pipeline, batch.status, len(record.outputs), record.created_at, record.updated_at)

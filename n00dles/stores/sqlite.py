@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 import time
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from ..context import PipelineContext, Status
 from ..errors import StateStoreError
+from ..threads import call_in_thread
 from . import sqlite_records
 from .base import RunSummary, StateStore, check_run_id
 from .sqlite_session import SQLiteSession, WouldWaitError
@@ -79,7 +79,11 @@ class SQLiteStateStore(StateStore):
 
         def work(connection: sqlite3.Connection) -> list[str]:
             finished = sqlite_records.summaries(connection, "finished")
-            return [run.run_id for run in finished if run.updated_at < limit and sqlite_records.delete(connection, run.run_id)]
+            return [
+                run.run_id
+                for run in finished
+                if run.updated_at < limit and sqlite_records.delete(connection, run.run_id)
+            ]
 
         removed = await self._call("BEGIN IMMEDIATE", work, None)
         if removed:
@@ -126,28 +130,10 @@ class SQLiteStateStore(StateStore):
             self._disk_is_fast = time.perf_counter() - started < _FAST_SECONDS
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        job = asyncio.get_running_loop().run_in_executor(self._executor(), work)
-        try:
-            return await asyncio.shield(job)
-        except asyncio.CancelledError:
-            # A call that has begun cannot be taken back: it ends before the cancellation goes on, so that it never
-            # lands behind a newer one.
-            if not job.cancel():
-                await _ended(job)
-            raise
+        return await call_in_thread(self._executor(), work)
 
     def _executor(self) -> ThreadPoolExecutor:
         # Threads do not survive a fork.
         if self._thread is None or self._thread[0] != os.getpid():
             self._thread = (os.getpid(), ThreadPoolExecutor(1, thread_name_prefix="n00dles-sqlite"))
         return self._thread[1]
-
-
-async def _ended(job: asyncio.Future[Any]) -> None:
-    while not job.done():
-        try:
-            await asyncio.wait([job])
-        except asyncio.CancelledError:
-            continue
-    if not job.cancelled():
-        job.exception()

@@ -90,7 +90,9 @@ _ADVICE = (
 def _check_path(path: str) -> None:
     target = Path(path)
     if target.is_dir():
-        raise StateStoreError(f"the SQLite store {path!r} is a folder; name a file in it, as in {path + '/n00dles.db'!r}.")
+        raise StateStoreError(
+            f"the SQLite store {path!r} is a folder; name a file in it, as in {path + '/n00dles.db'!r}."
+        )
     if not target.parent.is_dir():
         raise StateStoreError(f"the folder of the SQLite store {path!r} does not exist; create {str(target.parent)!r}.")
     if target.exists() and not os.access(target, os.W_OK):

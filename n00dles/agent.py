@@ -1,0 +1,178 @@
+"""A node of a pipeline: a function whose body, or whose model, computes one output from its arguments."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Self, get_type_hints, overload
+
+from .errors import ConfigurationError, PipelineBuildError
+from .pipeline import Step, checked_name, checked_timeout
+from .providers import Provider, provider_for
+from .retry import RetryPolicy, retry_policy
+from .serialization import adapter
+
+__all__ = ["Agent", "agent"]
+
+
+class Agent(Step):
+    """What `@agent` makes of a function. See there for the settings.
+
+    `name` is the node's name, `fn` the function, `parameters` its parameters by name, `annotations` their declared types
+    (where there are any) and `returns` the declared type of its output, `Any` without one.
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        model: str | None = None,
+        prompt: str | None = None,
+        timeout: float | None = None,
+        retry: int | RetryPolicy | None = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        tags: Sequence[str] = (),
+        fallback: Agent | None = None,
+        provider: Provider | None = None,
+        names: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.fn = fn
+        self.name = checked_name(getattr(fn, "__name__", type(fn).__name__))
+        self.model = model
+        self.timeout = checked_timeout(timeout, self.name)
+        self.retry = retry_policy(retry)
+        self.temperature = temperature
+        self.max_tokens = max_tokens
+        self.tags = tuple(tags)
+        self.fallback = fallback
+        self.provider = provider
+        self.parameters = _parameters(fn, self.name)
+        self.system = prompt if prompt is not None else inspect.cleandoc(fn.__doc__ or "")
+        self._names = names
+        if model is None and (prompt or temperature is not None or max_tokens is not None or provider is not None):
+            raise PipelineBuildError(
+                f"agent {self.name!r} has settings of a model (prompt, temperature, max_tokens, provider) and no model=."
+            )
+        if fallback is not None and not isinstance(fallback, Agent):
+            raise PipelineBuildError(f"the fallback of agent {self.name!r} is {fallback!r}, and must be an agent.")
+
+    def __repr__(self) -> str:
+        return f"<agent {self.name}{f' ({self.model})' if self.model else ''}>"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function's own body, outside any run: for unit tests of body agents."""
+        if self.model is not None:
+            raise TypeError(f"agent {self.name!r} has a model and no body to call; use run({self.name}, …).")
+        return self.fn(*arguments, **named)
+
+    def named(self, name: str) -> Self:
+        """Return the same agent under another node name, to use it twice in one pipeline."""
+        renamed = copy.copy(self)
+        renamed.name = checked_name(name)
+        return renamed
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        try:
+            return get_type_hints(inspect.unwrap(self.fn), localns=dict(self._names or {}), include_extras=True)
+        except (NameError, TypeError, SyntaxError) as error:
+            raise PipelineBuildError(
+                f"an annotation of agent {self.name!r} cannot be resolved: {error}. Define or import the type at module "
+                "level, before the pipeline."
+            ) from error
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """The declared types of the parameters that have one."""
+        return {name: hint for name, hint in self._hints.items() if name in self.parameters}
+
+    @cached_property
+    def returns(self) -> Any:
+        """The declared type of the output: `Any` if there is none, `str` for a model."""
+        return self._hints.get("return", Any if self.model is None else str)
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that a model's answer must fit; None for plain text."""
+        return None if self.returns is str else adapter(self.returns).json_schema()
+
+    @property
+    def signature(self) -> str:
+        """The node's name, parameters and declared types, in one line."""
+        types = self.annotations
+        parameters = [f"{name}: {_type_name(types[name])}" if name in types else name for name in self.parameters]
+        returns = "" if self.returns is Any else f" -> {_type_name(self.returns)}"
+        return f"{self.name}({', '.join(parameters)}){returns}"
+
+    def resolve_provider(self) -> Provider:
+        """Return the provider that calls this agent's model. Raises `ConfigurationError` if none is known for it."""
+        if self.provider is not None:
+            return self.provider
+        if self.model is None:
+            raise ConfigurationError(f"agent {self.name!r} has no model, so no provider is needed for it.")
+        return provider_for(self.model)
+
+
+@overload
+def agent(model: Callable[..., Any]) -> Agent: ...
+
+
+@overload
+def agent(
+    model: str | None = None,
+    *,
+    prompt: str | None = None,
+    timeout: float | None = None,
+    retry: int | RetryPolicy | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    tags: Sequence[str] = (),
+    fallback: Agent | None = None,
+    provider: Provider | None = None,
+) -> Callable[[Callable[..., Any]], Agent]: ...
+
+
+def agent(
+    model: str | Callable[..., Any] | None = None, **settings: Any
+) -> Agent | Callable[[Callable[..., Any]], Agent]:
+    """Make a node of a function.
+
+    With a `model`, the model computes the output: the docstring (or `prompt`) is the system prompt, the arguments are the
+    user's message, and the return annotation is the contract of the output; anything but `str` is asked for as JSON and
+    validated. Without a model, the function's own body is the node; a sync body runs in a thread.
+
+    `timeout` is in seconds, for one attempt; `retry` a number of attempts or a `RetryPolicy`; both default to those of the
+    pipeline. `fallback` is an agent that takes over, with the same arguments, when the last attempt has failed.
+    `provider` overrides the one chosen by the model's name. `temperature` and `max_tokens` are sent only if set.
+
+        @agent(model="gpt-4o-mini")
+        def researcher(topic: str) -> str:
+            \"\"\"Research the topic. Return 3 key facts.\"\"\"
+
+        @agent
+        async def publish(article: Article) -> dict: ...
+    """
+    caller = sys._getframe(1)
+    # Types that are local to the function which defines the agent would otherwise not be found.
+    names = dict(caller.f_locals) if caller.f_locals is not caller.f_globals else None
+    if callable(model) and not isinstance(model, str):
+        return Agent(model, names=names)
+    return lambda fn: Agent(fn, model=model, names=names, **settings)
+
+
+def _parameters(fn: Callable[..., Any], name: str) -> dict[str, inspect.Parameter]:
+    parameters = dict(inspect.signature(fn).parameters)
+    for parameter in parameters.values():
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            raise PipelineBuildError(
+                f"agent {name!r} has the parameter {str(parameter)!r}; arguments are passed by name, so name each one."
+            )
+    return parameters
+
+
+def _type_name(declared: Any) -> str:
+    return declared.__qualname__ if isinstance(declared, type) and not hasattr(declared, "__args__") else str(declared)

@@ -1,0 +1,175 @@
+"""Calling one node until it succeeds or its attempts are used up, which are counted over all lives of the run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from .agent import Agent
+from .calling import BodyThreads, Usage, call, checked_arguments
+from .checkpointing import Checkpointer
+from .context import NodeRecord, PipelineContext
+from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError
+from .events import NodeFailed, NodeRetried, NodeReturned, NodeStarted, Observers
+from .retry import RetryPolicy
+from .serialization import JSONValue
+
+__all__ = ["Settings", "Worker"]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What holds for a node that has no setting of its own: seconds an attempt, and when to try again."""
+
+    timeout: float = 60.0
+    retry: RetryPolicy = RetryPolicy()
+
+    def narrowed(self, timeout: float | None, retry: RetryPolicy | None) -> Settings:
+        """Return these settings with whatever is set more specifically."""
+        if timeout is None and retry is None:
+            return self
+        return replace(self, timeout=timeout or self.timeout, retry=retry or self.retry)
+
+
+class Worker:
+    """Calls nodes of one run and records what they cost. `calls` counts the calls of this life."""
+
+    def __init__(self, context: PipelineContext, checkpointer: Checkpointer, observers: Observers) -> None:
+        self.calls = 0
+        self._context = context
+        self._checkpointer = checkpointer
+        self._observers = observers
+        self._threads = BodyThreads()
+
+    def close(self) -> None:
+        """End the threads of sync bodies."""
+        self._threads.close()
+
+    async def output_of(self, agent: Agent, stored: Mapping[str, JSONValue], settings: Settings) -> JSONValue:
+        """Return the node's output in stored form; its retries and its fallbacks are behind it.
+
+        A failed attempt is saved before the next one, so that a kill in between does not give it back. Raises
+        `PipelineFailure` when all are used up; the node then has its full number again when the run is resumed.
+        """
+        record = self._context.record(agent.name)
+        error: Exception = RuntimeError(
+            f"its attempts were used up in earlier lives; the last error was {record.error}"
+        )
+        lineup = _lineup(agent, settings)
+        turn = _turn(lineup, record.spent)
+        while turn is not None:
+            try:
+                return await self._attempt(agent.name, turn, stored, record)
+            except Exception as failure:
+                error = failure
+            following = self._after(lineup, turn, record, error)
+            if following is not None:
+                await self._prepare(agent.name, turn, following, record, error)
+            turn = following
+        raise await self._failure(agent.name, record, error) from error
+
+    async def _attempt(self, node: str, turn: _Turn, stored: Mapping[str, JSONValue], record: NodeRecord) -> JSONValue:
+        """Make one call in the name of `node`, and charge its record with it."""
+        arguments = checked_arguments(turn.agent, stored)
+        self.calls += 1
+        record.attempts += 1
+        run_id, attempt = self._context.run_id, record.attempts
+        if self._observers:
+            self._observers.emit(NodeStarted(run_id=run_id, node=node, attempt=attempt, arguments=arguments))
+        usage, started = Usage(), time.perf_counter()
+        try:
+            async with asyncio.timeout(turn.timeout) as limit:
+                output = await call(turn.agent, stored, arguments, usage, self._threads)
+        except TimeoutError as error:
+            if limit.expired():
+                raise TimeoutError(f"node {node!r} was not done within its timeout of {turn.timeout:g} s") from error
+            raise
+        finally:
+            duration_ms = (time.perf_counter() - started) * 1000
+            record.duration_ms += duration_ms
+            record.input_tokens += usage.input_tokens
+            record.output_tokens += usage.output_tokens
+        if self._observers:
+            self._observers.emit(
+                NodeReturned(
+                    run_id=run_id,
+                    node=node,
+                    attempt=attempt,
+                    output=output,
+                    duration_ms=duration_ms,
+                    input_tokens=usage.input_tokens,
+                    output_tokens=usage.output_tokens,
+                )
+            )
+        return output
+
+    def _after(self, lineup: list[_Turn], turn: _Turn, record: NodeRecord, error: Exception) -> _Turn | None:
+        """Charge the failed attempt, and return whose turn is next."""
+        record.error = f"{type(error).__name__}: {error}"
+        record.spent += 1
+        if isinstance(error, _FINAL):
+            return None
+        if not turn.retry.allows(error):
+            record.spent = turn.until
+        return _turn(lineup, record.spent)
+
+    async def _prepare(self, node: str, turn: _Turn, following: _Turn, record: NodeRecord, error: Exception) -> None:
+        """Make the failed attempt durable, and wait before the next one of the same agent."""
+        run_id, attempt = self._context.run_id, record.attempts
+        if following is not turn:
+            self._observers.emit(
+                NodeFailed(run_id=run_id, node=node, attempt=attempt, error=str(error), fallback=following.agent.name)
+            )
+            await self._checkpointer.save()
+            return
+        delay = turn.retry.delay(record.spent - turn.since)
+        self._observers.emit(NodeRetried(run_id=run_id, node=node, attempt=attempt, error=str(error), delay=delay))
+        await self._checkpointer.save()
+        await asyncio.sleep(delay)
+
+    async def _failure(self, node: str, record: NodeRecord, error: Exception) -> PipelineFailure:
+        context = self._context
+        self._observers.emit(
+            NodeFailed(run_id=context.run_id, node=node, attempt=record.attempts, error=str(error), fallback=None)
+        )
+        failure = PipelineFailure(context.run_id, node, error)
+        record.spent = 0
+        await self._checkpointer.save_failure(failure)
+        return failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """An agent that may be called while the spent attempts of a node are in `range(since, until)`."""
+
+    agent: Agent
+    timeout: float
+    retry: RetryPolicy
+    since: int
+    until: int
+
+
+def _lineup(agent: Agent, settings: Settings) -> list[_Turn]:
+    """Return who is called for a node, one after another: the agent, its fallback, the fallback's fallback."""
+    narrowed = settings.narrowed(agent.timeout, agent.retry)
+    lineup: list[_Turn] = []
+    candidate: Agent | None = agent
+    while candidate is not None:
+        since = lineup[-1].until if lineup else 0
+        lineup.append(_Turn(candidate, narrowed.timeout, narrowed.retry, since, since + narrowed.retry.max_attempts))
+        candidate = candidate.fallback
+        if candidate is not None:
+            narrowed = replace(settings, retry=_ONCE).narrowed(candidate.timeout, candidate.retry)
+    return lineup
+
+
+def _turn(lineup: list[_Turn], spent: int) -> _Turn | None:
+    return next((turn for turn in lineup if spent < turn.until), None)
+
+
+_ONCE = RetryPolicy(max_attempts=1)
+
+# Another attempt, or another agent, would only pay again for the same mistake in the pipeline.
+_FINAL = (AgentInputError, ConfigurationError, SerializationError)

@@ -1,0 +1,140 @@
+"""One call of one node: its function's body or its model, and the check of what comes back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from .agent import Agent
+from .errors import AgentInputError, AgentOutputError, ConfigurationError
+from .providers import LLMResponse
+from .serialization import JSONValue, adapter, dumps, restore, to_stored
+from .threads import call_in_thread
+
+__all__ = ["BodyThreads", "Usage", "call", "check_ready", "checked_arguments", "user_prompt"]
+
+_MAX_THREADS = 256
+
+
+@dataclass(slots=True)
+class Usage:
+    """The tokens of one call; filled in even if the answer then turns out to be unusable, since it was paid."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class BodyThreads:
+    """The threads that sync bodies run in, made when the first one is needed. One set a life of a run."""
+
+    def __init__(self) -> None:
+        self._executor: ThreadPoolExecutor | None = None
+
+    @property
+    def executor(self) -> ThreadPoolExecutor:
+        """The pool; never so small that a fan-out waits for it."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(_MAX_THREADS, thread_name_prefix="n00dles-node")
+        return self._executor
+
+    def close(self) -> None:
+        """End the threads; all bodies have returned by then."""
+        if self._executor is not None:
+            self._executor.shutdown()
+
+
+def checked_arguments(agent: Agent, stored: Mapping[str, JSONValue]) -> dict[str, Any]:
+    """Return a node's arguments in their declared types, made fresh from their stored form.
+
+    A parameter that is annotated with a model gets the model, in every life. Raises `AgentInputError`.
+    """
+    arguments = {}
+    for name, value in stored.items():
+        try:
+            arguments[name] = restore(value, agent.annotations.get(name, Any))
+        except ValidationError as error:
+            raise AgentInputError(agent.name, name, value, error) from error
+    return arguments
+
+
+async def call(
+    agent: Agent,
+    stored: Mapping[str, JSONValue],
+    arguments: Mapping[str, Any],
+    usage: Usage,
+    threads: BodyThreads,
+) -> JSONValue:
+    """Call a node once and return its output in stored form, checked against the declared type.
+
+    Raises whatever the body or the provider raises, `AgentOutputError`, or `SerializationError`.
+    """
+    if agent.model is not None:
+        output = await _ask_model(agent, stored, usage)
+    elif inspect.iscoroutinefunction(agent.fn):
+        output = await agent.fn(**arguments)
+    else:
+        output = await call_in_thread(threads.executor, partial(agent.fn, **arguments))
+        if inspect.isawaitable(output):
+            output = await output
+    converted = to_stored(output)
+    try:
+        restore(converted, agent.returns)
+    except ValidationError as error:
+        raise AgentOutputError(agent.name, repr(output), error) from error
+    return converted
+
+
+async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage) -> Any:
+    settings = {
+        "model": agent.model,
+        "temperature": agent.temperature,
+        "max_tokens": agent.max_tokens,
+        "schema": agent.schema,
+    }
+    response: LLMResponse = await agent.resolve_provider().complete(
+        user_prompt(stored),
+        agent.system or f"You are {agent.name}.",
+        **{name: value for name, value in settings.items() if value is not None},
+    )
+    usage.input_tokens += response.input_tokens
+    usage.output_tokens += response.output_tokens
+    if agent.returns is str:
+        return response.content
+    try:
+        return adapter(agent.returns).validate_json(_without_fence(response.content), by_alias=True, by_name=True)
+    except ValidationError as error:
+        raise AgentOutputError(agent.name, response.content, error) from error
+
+
+def user_prompt(stored: Mapping[str, JSONValue]) -> str:
+    """Return the user's message for a model: a single text as it is, anything else as JSON in a fixed form."""
+    if len(stored) == 1:
+        (value,) = stored.values()
+        return value if isinstance(value, str) else dumps(value)
+    return dumps(dict(stored))
+
+
+def _without_fence(text: str) -> str:
+    """Drop the Markdown fence that some models put around JSON."""
+    stripped = text.strip()
+    if stripped.startswith("```") and stripped.endswith("```"):
+        return stripped[3:-3].removeprefix("json").strip()
+    return stripped
+
+
+def check_ready(agent: Agent) -> None:
+    """Raise `ConfigurationError` if the agent's SDK or key is missing, before any node is called."""
+    if agent.model is None:
+        return
+    check = getattr(agent.resolve_provider(), "check", None)
+    if callable(check):
+        try:
+            check()
+        except ConfigurationError as error:
+            raise ConfigurationError(f"agent {agent.name!r} ({agent.model}): {error} No node was called.") from error

@@ -1,0 +1,250 @@
+"""One life of one run: walk the pipeline, skip what is complete, call the rest, save after every node."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import Any, cast
+
+from .agent import Agent
+from .attempts import Settings, Worker
+from .checkpointing import Checkpointer
+from .context import PipelineContext
+from .errors import BranchError, PipelineFailure
+from .events import BranchRouted, GroupJoined, Observers, RunFailed, RunFinished, RunStarted
+from .pipeline import Branch, Parallel, Pipeline, Step
+from .serialization import JSONValue, restore
+from .stores.base import StateStore
+from .wiring import Wiring
+
+__all__ = ["MAX_STALLED_LIVES", "Execution"]
+
+MAX_STALLED_LIVES = 5
+"""Lives in a row that may end without a completed node; the next one fails the run instead of calling a node."""
+
+IsLast = Callable[[], bool]
+
+
+class Execution:
+    """Carries one run on, from wherever `context` says it is, to its end or its failure.
+
+    Only nodes have records. What a group, a branch or a nested pipeline gave follows from those, so there is nothing that
+    could be saved a step later than they are.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, wiring: Wiring, context: PipelineContext, store: StateStore, observers: Observers
+    ) -> None:
+        self._pipeline = pipeline
+        self._wiring = wiring
+        self._context = context
+        self._observers = observers
+        self._checkpointer = Checkpointer(store, context, observers)
+        self._worker = Worker(context, self._checkpointer, observers)
+        self._composites: dict[str, JSONValue] = {}
+        self._routes: dict[Branch, Step] = {}
+        self._opening = asyncio.Lock()
+        self._is_open = False
+        self._is_failing = False
+
+    async def run(self) -> Any:
+        """Run to the end, and return the output in the last agent's declared type.
+
+        Raises `PipelineFailure` for a node, `StateStoreError` for the store. However it ends, nothing is running or saving
+        afterwards.
+        """
+        context, observers = self._context, self._observers
+        observers.emit(
+            RunStarted(
+                run_id=context.run_id,
+                pipeline=self._pipeline.name,
+                life=context.lives + 1,
+                completed=tuple(context.order),
+            )
+        )
+        try:
+            output = await self._pipeline_step(self._pipeline, None, Settings(), lambda: True)
+            if context.status != "finished":
+                # A foreign record, or one whose last steps were removed: nothing was called that would have saved it.
+                context.status = "finished"
+                await self._checkpointer.save()
+        except Exception as error:
+            node = error.node_name if isinstance(error, PipelineFailure) else None
+            observers.emit(RunFailed(run_id=context.run_id, node=node, error=str(error)))
+            raise
+        finally:
+            self._worker.close()
+        observers.emit(RunFinished(run_id=context.run_id, calls=self._worker.calls))
+        return self._typed(self._pipeline, output)
+
+    async def _step(self, step: Step, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
+        if isinstance(step, Pipeline):
+            return await self._pipeline_step(step, previous, settings, is_last)
+        if isinstance(step, Parallel):
+            return await self._parallel_step(step, previous, settings, is_last)
+        if isinstance(step, Branch):
+            return await self._branch_step(step, previous, settings, is_last)
+        return await self._agent_step(cast(Agent, step), previous, settings, is_last)
+
+    async def _agent_step(self, agent: Agent, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
+        context = self._context
+        if context.is_complete(agent.name):
+            return context.completed[agent.name]
+        if not self._is_open:
+            await self._open(agent)
+        output = await self._worker.output_of(agent, self._arguments(agent, previous), settings)
+        context.checkpoint_stored(agent.name, output)
+        context.stalled = 0
+        if is_last():
+            context.status = "finished"
+        await self._checkpointer.save()
+        return output
+
+    async def _pipeline_step(
+        self, pipeline: Pipeline, previous: JSONValue, settings: Settings, is_last: IsLast
+    ) -> JSONValue:
+        settings = settings.narrowed(pipeline.timeout, pipeline.retry)
+        final = len(pipeline.steps) - 1
+        try:
+            for index, step in enumerate(pipeline.steps):
+                previous = await self._step(step, previous, settings, is_last if index == final else _never)
+        except PipelineFailure as failure:
+            await _call_on_error(pipeline, failure)
+            raise
+        self._composites[pipeline.name] = previous
+        return previous
+
+    async def _parallel_step(
+        self, group: Parallel, previous: JSONValue, settings: Settings, is_last: IsLast
+    ) -> JSONValue:
+        places = asyncio.Semaphore(group.max_concurrency or len(group.members))
+        pending = set(group.members)
+
+        async def member_output(member: Step) -> JSONValue:
+            async with places:
+                if self._is_failing:
+                    raise _NotStartedError
+                try:
+                    output = await self._step(member, previous, settings, lambda: pending == {member} and is_last())
+                except BaseException:
+                    self._is_failing = True
+                    raise
+                pending.discard(member)
+                return output
+
+        outputs = await _all([member_output(member) for member in group.members])
+        self._observers.emit(
+            GroupJoined(run_id=self._context.run_id, group=group.name, members=tuple(m.name for m in group.members))
+        )
+        return {member.name: output for member, output in zip(group.members, outputs, strict=True)}
+
+    async def _branch_step(self, branch: Branch, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
+        key = previous.get("category") if isinstance(previous, dict) else previous
+        route = branch.routes.get(key) if isinstance(key, str) else None
+        route = route or branch.default
+        if route is None:
+            error = BranchError(branch.name, key)
+            failure = PipelineFailure(self._context.run_id, branch.name, error)
+            await self._checkpointer.save_failure(failure)
+            raise failure from error
+        self._routes[branch] = route
+        self._observers.emit(BranchRouted(run_id=self._context.run_id, branch=branch.name, key=key, route=route.name))
+        return await self._step(route, previous, settings, is_last)
+
+    async def _open(self, agent: Agent) -> None:
+        """Save that a new life works on the run, before its first call: a node that kills every process is found so."""
+        context = self._context
+        async with self._opening:
+            if self._is_open:
+                return
+            context.lives += 1
+            context.stalled += 1
+            context.status, context.error = "running", None
+            context.pipeline, context.signature = self._pipeline.name, self._pipeline.signature()
+            if context.stalled > MAX_STALLED_LIVES:
+                cause = RuntimeError(
+                    f"{MAX_STALLED_LIVES} processes in a row have died without completing a node; see what {agent.name!r} "
+                    "does to them (memory, signals), then resume"
+                )
+                failure = PipelineFailure(context.run_id, agent.name, cause)
+                await self._checkpointer.save_failure(failure)
+                raise failure
+            await self._checkpointer.save()
+            self._is_open = True
+
+    def _arguments(self, agent: Agent, previous: JSONValue) -> dict[str, JSONValue]:
+        """Return what the wiring says, in stored form; a parameter that is left to its default is not in it."""
+        context, arguments = self._context, dict[str, JSONValue]()
+        for name, source in self._wiring.sources[agent.name].items():
+            if source.kind == "previous":
+                arguments[name] = previous
+            elif source.kind == "input":
+                if source.name in context.inputs:
+                    arguments[name] = context.inputs[source.name]
+            elif context.is_complete(source.name):
+                arguments[name] = context.completed[source.name]
+            elif source.name in self._composites:
+                arguments[name] = self._composites[source.name]
+        return arguments
+
+    def _typed(self, step: Step, stored: JSONValue) -> Any:
+        """Return a step's output in the type that its last agent declares."""
+        if isinstance(step, Pipeline):
+            return self._typed(step.steps[-1], stored)
+        if isinstance(step, Branch):
+            return self._typed(self._routes[step], stored)
+        if isinstance(step, Parallel):
+            outputs = cast(dict[str, JSONValue], stored)
+            return {member.name: self._typed(member, outputs[member.name]) for member in step.members}
+        return restore(stored, cast(Agent, step).returns)
+
+
+class _NotStartedError(Exception):
+    """A member of a fan-out was not started, since another one had failed."""
+
+
+def _never() -> bool:
+    return False
+
+
+async def _all(members: list[Coroutine[Any, Any, JSONValue]]) -> list[JSONValue]:
+    """Return the outputs of all members.
+
+    If one fails, those that are running are awaited, since they are paid for, and no other starts. If this task is
+    cancelled, or one ends by more than an `Exception`, all are cancelled, and awaited too.
+    """
+    tasks = [asyncio.ensure_future(member) for member in members]
+    try:
+        running = set(tasks)
+        while running:
+            ended, running = await asyncio.wait(running, return_when=asyncio.FIRST_EXCEPTION)
+            for task in ended:
+                error = _error_of(task)
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    errors = [error for error in map(_error_of, tasks) if error is not None and not isinstance(error, _NotStartedError)]
+    if errors:
+        for other in errors[1:]:
+            errors[0].add_note(f"and in the same fan-out: {other}")
+        raise errors[0]
+    return [task.result() for task in tasks]
+
+
+def _error_of(task: asyncio.Future[JSONValue]) -> BaseException | None:
+    return asyncio.CancelledError() if task.cancelled() else task.exception()
+
+
+async def _call_on_error(pipeline: Pipeline, failure: PipelineFailure) -> None:
+    if pipeline.on_error is None:
+        return
+    try:
+        outcome = pipeline.on_error(failure)
+        if inspect.isawaitable(outcome):
+            await outcome
+    except Exception as error:
+        failure.add_note(f"and on_error of pipeline {pipeline.name!r} failed: {type(error).__name__}: {error}")

@@ -1,0 +1,90 @@
+"""Whether a stored run still is the run that is resumed: same inputs, and same pipeline as far as it has come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .context import PipelineContext
+from .errors import InputsChangedError, PipelineChangedError
+from .pipeline import Pipeline
+
+__all__ = ["check_inputs_unchanged", "check_pipeline_unchanged"]
+
+_SHOWN = 60
+
+
+def check_inputs_unchanged(context: PipelineContext, inputs: Mapping[str, Any]) -> None:
+    """Raise `InputsChangedError` if `inputs`, in stored form, are not those that the run was started with."""
+    if context.inputs == inputs and _same_types(context.inputs, inputs):
+        return
+    first, now = _difference(context.inputs, inputs), _difference(inputs, context.inputs)
+    raise InputsChangedError(
+        f"run {context.run_id!r} was started with {first}, and is resumed with {now}. {_completed(context)} belong to the "
+        "first. Resume without inputs, or use a new run_id.",
+        run_id=context.run_id,
+    )
+
+
+def check_pipeline_unchanged(context: PipelineContext, pipeline: Pipeline) -> None:
+    """Raise `PipelineChangedError` if the completed part of the run belongs to another pipeline, or another shape of it.
+
+    Steps behind the last one that has a completed node may differ.
+    """
+    if context.pipeline not in (None, pipeline.name) and pipeline.has_own_name:
+        raise _changed(context, f"it belongs to pipeline {context.pipeline!r}, and is resumed with {pipeline.name!r}")
+    last = -1
+    unknown = dict.fromkeys(context.completed)
+    for index, step in enumerate(pipeline.steps):
+        for agent in step.agents():
+            if agent.name in unknown:
+                del unknown[agent.name]
+                last = index
+    if unknown:
+        raise _changed(context, f"its completed node {next(iter(unknown))!r} is not in the pipeline any more")
+    before, now = context.signature, pipeline.signature()
+    # Records of foreign stores and of the 0.3 release have no signature.
+    for index in range(last + 1 if before else 0):
+        old = before[index] if index < len(before) else "nothing"
+        if old != now[index]:
+            raise _changed(context, f"its step {index + 1} was {old}, and is now {now[index]}")
+
+
+def _changed(context: PipelineContext, what: str) -> PipelineChangedError:
+    return PipelineChangedError(
+        f"run {context.run_id!r} cannot be resumed: {what}. {_completed(context)} belong to the old shape. Resume with the "
+        "pipeline as it was, or start a new run.",
+        run_id=context.run_id,
+    )
+
+
+def _completed(context: PipelineContext) -> str:
+    nodes = context.order
+    if not nodes:
+        return "Its inputs"
+    return f"Its {len(nodes)} completed node{'s' if len(nodes) > 1 else ''} ({', '.join(nodes[:5])}{', …' if len(nodes) > 5 else ''})"  # noqa: E501, PLR2004
+
+
+def _difference(inputs: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    own = [
+        f"{name}={_clipped(value)}"
+        for name, value in inputs.items()
+        if name not in other or other[name] != value or not _same_types(other[name], value)
+    ]
+    return ", ".join(own) or f"no {', '.join(other.keys() - inputs.keys())}"
+
+
+def _clipped(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def _same_types(one: Any, other: Any) -> bool:
+    """Whether two equal JSON values are of the same types throughout: 1, 1.0 and True are equal in Python."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return all(_same_types(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return all(map(_same_types, one, other))
+    return True

@@ -1,0 +1,58 @@
+"""What a run returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .context import PipelineContext
+
+__all__ = ["AgentTrace", "RunResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTrace:
+    """What one node has cost, over all lives. `error` is the last failed attempt's, if there was one."""
+
+    name: str
+    status: str
+    duration_ms: float
+    input_tokens: int = 0
+    output_tokens: int = 0
+    attempts: int = 1
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The result of a finished run; the same in every life, however often it was killed.
+
+    `output` is of the last agent's declared type. `duration_ms` and `total_tokens` add up over all lives, as far as they
+    were saved. `agent_traces` has one entry a node, in order of completion.
+    """
+
+    run_id: str
+    output: Any
+    duration_ms: float = 0.0
+    total_tokens: int = 0
+    agent_traces: list[AgentTrace] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+
+
+def traces(context: PipelineContext) -> list[AgentTrace]:
+    """Return one trace for each completed node."""
+    found = []
+    for node in context.order:
+        record = context.record(node)
+        found.append(
+            AgentTrace(
+                node,
+                "ok",
+                record.duration_ms,
+                record.input_tokens,
+                record.output_tokens,
+                record.attempts,
+                record.error,
+            )
+        )
+    return found

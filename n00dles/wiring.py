@@ -1,0 +1,138 @@
+"""Where each argument comes from, settled before the first node is called.
+
+A node with one parameter gets the previous output; otherwise a parameter is filled by its name, from the outputs that
+are certainly complete by then, then from the run's inputs, then from its default. Nothing depends on which sibling
+happens to be faster, so a resumed run fills every parameter as the undisturbed one did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from .agent import Agent
+from .errors import InputsError, PipelineBuildError
+from .pipeline import Branch, Parallel, Pipeline, Step
+
+__all__ = ["RESERVED_INPUTS", "Source", "Wiring", "wire"]
+
+RESERVED_INPUTS = frozenset({"run_id", "store", "observers", "tags", "timeout"})
+"""Options of `run`; an input cannot have one of these names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where one argument comes from: the previous output, the output of the step `name`, or the input `name`.
+
+    An input that is not given leaves the parameter to its default, if `required` is false.
+    """
+
+    kind: Literal["previous", "step", "input"]
+    name: str
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The sources of all arguments, by node and parameter."""
+
+    sources: Mapping[str, Mapping[str, Source]]
+
+    def check_inputs(self, inputs: Mapping[str, object], pipeline: str) -> None:
+        """Raise `InputsError` if an input is missing, or if nothing reads one."""
+        readers: dict[str, list[str]] = {}
+        required: set[str] = set()
+        for node, sources in self.sources.items():
+            for source in sources.values():
+                if source.kind == "input":
+                    readers.setdefault(source.name, []).append(node)
+                    if source.required:
+                        required.add(source.name)
+        missing = sorted(required - inputs.keys())
+        unread = sorted(inputs.keys() - readers.keys())
+        if not missing and not unread:
+            return
+        problems = [f"{name!r} is missing (read by {', '.join(readers[name])})" for name in missing]
+        problems += [f"{name!r} is read by no node" for name in unread]
+        takes = ", ".join(sorted(readers)) or "no input at all"
+        raise InputsError(
+            f"the inputs do not fit pipeline {pipeline!r}: {'; '.join(problems)}. It takes {takes}. No node was called."
+        )
+
+
+@dataclass
+class _Scope:
+    """What a step can see: step names that are certainly complete, those that may be, and whether a step came before."""
+
+    certain: set[str] = field(default_factory=set)
+    possible: set[str] = field(default_factory=set)
+    has_previous: bool = False
+    group: frozenset[str] = frozenset()
+
+
+def wire(pipeline: Pipeline) -> Wiring:
+    """Settle the sources of all arguments of `pipeline`. Raises `PipelineBuildError` where one cannot be settled."""
+    sources: dict[str, dict[str, Source]] = {}
+    _wire_chain(pipeline, _Scope(), sources)
+    return Wiring(sources)
+
+
+def _wire(step: Step, scope: _Scope, sources: dict[str, dict[str, Source]]) -> set[str]:
+    """Settle a step, and return the names that are certainly complete after it; `scope` is left as it was found."""
+    if isinstance(step, Pipeline):
+        return _wire_chain(step, scope, sources) | ({step.name} if step.has_own_name else set())
+    if isinstance(step, Parallel):
+        return _wire_apart(step.members, scope, sources) | {member.name for member in step.members}
+    if isinstance(step, Branch):
+        if not scope.has_previous:
+            raise PipelineBuildError(f"{step.name} has no step before it whose output could choose the route.")
+        scope.possible |= _wire_apart(step.children, scope, sources)
+        return set()
+    agent = cast(Agent, step)
+    sources[agent.name] = {name: _source(agent, name, scope) for name in agent.parameters}
+    return {agent.name}
+
+
+def _wire_apart(steps: tuple[Step, ...], scope: _Scope, sources: dict[str, dict[str, Source]]) -> set[str]:
+    """Settle steps none of which sees what another one does."""
+    before, certain, possible = set(scope.possible), set[str](), set[str]()
+    for step in steps:
+        certain |= _wire(step, scope, sources)
+        possible |= scope.possible
+        scope.possible = set(before)
+    scope.possible = possible
+    return certain
+
+
+def _wire_chain(chain: Pipeline, scope: _Scope, sources: dict[str, dict[str, Source]]) -> set[str]:
+    # One set serves the whole chain, with what it adds taken back at the end: a copy a step would be quadratic.
+    added: set[str] = set()
+    has_previous, group = scope.has_previous, scope.group
+    for step in chain.steps:
+        new = _wire(step, scope, sources) - scope.certain
+        scope.certain |= new
+        added |= new
+        scope.has_previous = True
+        scope.group = frozenset(m.name for m in step.members) if isinstance(step, Parallel) else frozenset()
+    scope.certain -= added
+    scope.has_previous, scope.group = has_previous, group
+    return added
+
+
+def _source(agent: Agent, name: str, scope: _Scope) -> Source:
+    required = agent.parameters[name].default is agent.parameters[name].empty
+    if len(agent.parameters) == 1 and scope.has_previous and name not in scope.group:
+        return Source("previous", name)
+    if name in scope.certain:
+        return Source("step", name)
+    if name in scope.possible and required:
+        raise PipelineBuildError(
+            f"node {agent.name!r} reads {name!r}, which runs on one route of a branch only; give the parameter a default, "
+            "or read the branch's output."
+        )
+    if name in scope.possible:
+        return Source("step", name, required=False)
+    if name in RESERVED_INPUTS:
+        raise PipelineBuildError(f"node {agent.name!r} would read the input {name!r}, an option of run(); rename it.")
+    return Source("input", name, required)
