@@ -21,8 +21,8 @@ __all__ = ["Agent", "agent"]
 class Agent(Step):
     """What `@agent` makes of a function. See there for the settings.
 
-    `name` is the node's name, `fn` the function, `parameters` its parameters by name, `annotations` their declared types
-    (where there are any) and `returns` the declared type of its output, `Any` without one.
+    `name` is the node's name, `fn` the function, `parameters` its parameters by name, `annotations` their declared
+    types (where there are any) and `returns` the declared type of its output, `Any` without one.
     """
 
     def __init__(
@@ -55,7 +55,8 @@ class Agent(Step):
         self._names = names
         if model is None and (prompt or temperature is not None or max_tokens is not None or provider is not None):
             raise PipelineBuildError(
-                f"agent {self.name!r} has settings of a model (prompt, temperature, max_tokens, provider) and no model=."
+                f"agent {self.name!r} has settings of a model (prompt, temperature, max_tokens, provider) and no "
+                "model=."
             )
         if fallback is not None and not isinstance(fallback, Agent):
             raise PipelineBuildError(f"the fallback of agent {self.name!r} is {fallback!r}, and must be an agent.")
@@ -81,8 +82,8 @@ class Agent(Step):
             return get_type_hints(inspect.unwrap(self.fn), localns=dict(self._names or {}), include_extras=True)
         except (NameError, TypeError, SyntaxError) as error:
             raise PipelineBuildError(
-                f"an annotation of agent {self.name!r} cannot be resolved: {error}. Define or import the type at module "
-                "level, before the pipeline."
+                f"an annotation of agent {self.name!r} cannot be resolved: {error}. Define or import the type at "
+                "module level, before the pipeline."
             ) from error
 
     @property
@@ -141,13 +142,14 @@ def agent(
 ) -> Agent | Callable[[Callable[..., Any]], Agent]:
     """Make a node of a function.
 
-    With a `model`, the model computes the output: the docstring (or `prompt`) is the system prompt, the arguments are the
-    user's message, and the return annotation is the contract of the output; anything but `str` is asked for as JSON and
-    validated. Without a model, the function's own body is the node; a sync body runs in a thread.
+    With a `model`, the model computes the output: the docstring (or `prompt`) is the system prompt, the arguments are
+    the user's message, and the return annotation is the contract of the output; anything but `str` is asked for as
+    JSON and validated. Without a model, the function's own body is the node; a sync body runs in a thread.
 
-    `timeout` is in seconds, for one attempt; `retry` a number of attempts or a `RetryPolicy`; both default to those of the
-    pipeline. `fallback` is an agent that takes over, with the same arguments, when the last attempt has failed.
-    `provider` overrides the one chosen by the model's name. `temperature` and `max_tokens` are sent only if set.
+    `timeout` is in seconds, for one attempt; `retry` a number of attempts or a `RetryPolicy`; both default to those
+    of the pipeline. `fallback` is an agent that takes over, with the same arguments, when the last attempt has
+    failed. `provider` overrides the one chosen by the model's name. `temperature` and `max_tokens` are sent only if
+    set.
 
         @agent(model="gpt-4o-mini")
         def researcher(topic: str) -> str:

@@ -41,9 +41,10 @@ def run(
 ) -> RunResult:
     """Run a pipeline (or a single step) with these inputs, saving after every node, and return its result.
 
-    With the `run_id` of a stored run, that run is carried on: completed nodes are not called, and a finished run returns
-    its stored result. Without one, a new id is made; it is in the result and in every error. `store` overrides the
-    configured one (see `configure`). `timeout` bounds the whole call, in seconds; a run that it ends can be resumed.
+    With the `run_id` of a stored run, that run is carried on: completed nodes are not called, and a finished run
+    returns its stored result. Without one, a new id is made; it is in the result and in every error. `store`
+    overrides the configured one (see `configure`). `timeout` bounds the whole call, in seconds; a run that it ends
+    can be resumed.
 
     Raises `InputsError` before the first call if the inputs do not fit, `PipelineFailure` if a node fails, and
     `StateStoreError` if the store does. Inside a running event loop, use `await arun(…)`.
@@ -61,7 +62,7 @@ async def arun(
     store: Any = None,
     observers: Iterable[Observer] = (),
     tags: Iterable[str] = (),
-    timeout: float | None = None,
+    timeout: float | None = None,  # noqa: ASYNC109 - the same options as `run`
     **inputs: Any,
 ) -> RunResult:
     """Like `run`, inside an event loop."""
@@ -84,8 +85,8 @@ def resume(
 ) -> RunResult:
     """Carry a stored run on from its last checkpoint, with the inputs that it was started with.
 
-    Completed nodes are not called; a finished run returns its stored result. Raises `RunNotFoundError` if there is no such
-    run, `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
+    Completed nodes are not called; a finished run returns its stored result. Raises `RunNotFoundError` if there is no
+    such run, `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
     """
     _refuse_event_loop("resume", "aresume")
     return asyncio.run(aresume(target, run_id, store=store, observers=observers, tags=tags))

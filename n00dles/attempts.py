@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .agent import Agent
 from .calling import BodyThreads, Usage, call, checked_arguments
@@ -24,7 +24,7 @@ class Settings:
     """What holds for a node that has no setting of its own: seconds an attempt, and when to try again."""
 
     timeout: float = 60.0
-    retry: RetryPolicy = RetryPolicy()
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     def narrowed(self, timeout: float | None, retry: RetryPolicy | None) -> Settings:
         """Return these settings with whatever is set more specifically."""

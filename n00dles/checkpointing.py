@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+
 from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_exponential
 
 from .context import PipelineContext
@@ -31,9 +32,9 @@ _FIRST_DELAY = 0.05
 class Checkpointer:
     """Makes what a context holds durable.
 
-    Saves of the run go one after another; whatever completes while one is in flight shares the next. A save that fails is
-    tried `SAVE_ATTEMPTS` times, unless the store says that it is final. That a cancelled save is done or not done, and
-    never late, is the store's own duty (clause S14).
+    Saves of the run go one after another; whatever completes while one is in flight shares the next. A save that
+    fails is tried `SAVE_ATTEMPTS` times, unless the store says that it is final. That a cancelled save is done or not
+    done, and never late, is the store's own duty (clause S14).
     """
 
     def __init__(self, store: StateStore, context: PipelineContext, observers: Observers) -> None:
@@ -98,9 +99,9 @@ class Checkpointer:
             raise
         except Exception as error:
             raise StateStoreError(
-                f"the store {self._store!r} failed to save run {run_id!r} {SAVE_ATTEMPTS} times: {type(error).__name__}: "
-                f"{error}. What the nodes returned is kept in this process; resume(pipeline, {run_id!r}) saves it and goes "
-                "on.",
+                f"the store {self._store!r} failed to save run {run_id!r} {SAVE_ATTEMPTS} times: "
+                f"{type(error).__name__}: {error}. What the nodes returned is kept in this process; resume(pipeline, "
+                f"{run_id!r}) saves it and goes on.",
                 run_id=run_id,
             ) from error
 

@@ -20,9 +20,9 @@ class _Defaults:
 def configure(*, state_store: Any = None, observers: Iterable[Observer] | None = None) -> None:
     """Set what `run` and `resume` use when they are not told otherwise; what is left out stays as it is.
 
-    `state_store` is a URL (`"sqlite:///runs.db"`, `"memory://"`), a `StateStore`, or anything with its three methods. The
-    default is `sqlite:///n00dles_state.db` in the working folder. `observers` get every event of every run. Raises
-    `ConfigurationError`.
+    `state_store` is a URL (`"sqlite:///runs.db"`, `"memory://"`), a `StateStore`, or anything with its three methods.
+    The default is `sqlite:///n00dles_state.db` in the working folder. `observers` get every event of every run.
+    Raises `ConfigurationError`.
     """
     if state_store is not None:
         _Defaults.store = open_store(state_store)

@@ -7,6 +7,8 @@ is not the problem.
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 __all__ = [
     "AgentInputError",
     "AgentOutputError",
@@ -77,8 +79,8 @@ class AgentInputError(N00dlesError):
         self.value = value
         self.cause = cause
         super().__init__(
-            f"node {agent_name!r} cannot take {_shown(repr(value))} as its parameter {parameter!r}: {cause}. Change the "
-            "annotation, or what the node before it returns."
+            f"node {agent_name!r} cannot take {_shown(repr(value))} as its parameter {parameter!r}: {_reason(cause)}. Change "
+            "the annotation, or what the node before it returns."
         )
 
 
@@ -93,7 +95,7 @@ class AgentOutputError(N00dlesError):
         self.raw_output = raw_output
         self.cause = cause
         super().__init__(
-            f"node {agent_name!r} returned {_shown(raw_output)!r}, which does not fit its declared return type: {cause}"
+            f"node {agent_name!r} returned {_shown(raw_output)!r}, which does not fit its declared return type: {_reason(cause)}"
         )
 
 
@@ -121,8 +123,8 @@ class BranchError(N00dlesError):
         self.branch_name = branch_name
         self.key = key
         super().__init__(
-            f"{branch_name} has no route for the key {key!r} and no default. The key is the previous output itself when "
-            "it is a string, else its field 'category'. Add the route, or default=."
+            f"{branch_name} has no route for the key {key!r} and no default. The key is the previous output itself "
+            "when it is a string, else its field 'category'. Add the route, or default=."
         )
 
 
@@ -165,7 +167,7 @@ class CorruptCheckpointError(StateStoreError):
 
 
 class StoreVersionError(StateStoreError):
-    """A store was written by a newer release than this one, or is not a store of n00dles at all; it is left as it is."""
+    """A store was written by a newer release than this one; it is left as it is."""
 
 
 class RunLockedError(StateStoreError):
@@ -193,6 +195,15 @@ class InputsChangedError(StateStoreError):
 
 
 _SHOWN_CHARACTERS = 200
+
+
+def _reason(cause: Exception) -> str:
+    """Return what a `pydantic.ValidationError` says, in one line and without its links; any other error as it is."""
+    if not isinstance(cause, ValidationError):
+        return str(cause)
+    return "; ".join(
+        f"{'.'.join(map(str, detail['loc'])) or 'it'}: {detail['msg']}" for detail in cause.errors(include_url=False)
+    )
 
 
 def _shown(text: str) -> str:

@@ -29,8 +29,8 @@ IsLast = Callable[[], bool]
 class Execution:
     """Carries one run on, from wherever `context` says it is, to its end or its failure.
 
-    Only nodes have records. What a group, a branch or a nested pipeline gave follows from those, so there is nothing that
-    could be saved a step later than they are.
+    Only nodes have records. What a group, a branch or a nested pipeline gave follows from those, so there is nothing
+    that could be saved a step later than they are.
     """
 
     def __init__(
@@ -51,8 +51,8 @@ class Execution:
     async def run(self) -> Any:
         """Run to the end, and return the output in the last agent's declared type.
 
-        Raises `PipelineFailure` for a node, `StateStoreError` for the store. However it ends, nothing is running or saving
-        afterwards.
+        Raises `PipelineFailure` for a node, `StateStoreError` for the store. However it ends, nothing is running or
+        saving afterwards.
         """
         context, observers = self._context, self._observers
         observers.emit(
@@ -164,8 +164,8 @@ class Execution:
             context.pipeline, context.signature = self._pipeline.name, self._pipeline.signature()
             if context.stalled > MAX_STALLED_LIVES:
                 cause = RuntimeError(
-                    f"{MAX_STALLED_LIVES} processes in a row have died without completing a node; see what {agent.name!r} "
-                    "does to them (memory, signals), then resume"
+                    f"{MAX_STALLED_LIVES} processes in a row have died without completing a node; see what "
+                    f"{agent.name!r} does to them (memory, signals), then resume"
                 )
                 failure = PipelineFailure(context.run_id, agent.name, cause)
                 await self._checkpointer.save_failure(failure)

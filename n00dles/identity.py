@@ -12,6 +12,7 @@ from .pipeline import Pipeline
 __all__ = ["check_inputs_unchanged", "check_pipeline_unchanged"]
 
 _SHOWN = 60
+_LISTED = 5
 
 
 def check_inputs_unchanged(context: PipelineContext, inputs: Mapping[str, Any]) -> None:
@@ -20,14 +21,14 @@ def check_inputs_unchanged(context: PipelineContext, inputs: Mapping[str, Any]) 
         return
     first, now = _difference(context.inputs, inputs), _difference(inputs, context.inputs)
     raise InputsChangedError(
-        f"run {context.run_id!r} was started with {first}, and is resumed with {now}. {_completed(context)} belong to the "
-        "first. Resume without inputs, or use a new run_id.",
+        f"run {context.run_id!r} was started with {first}, and is resumed with {now}. {_completed(context)} belong to "
+        "the first. Resume without inputs, or use a new run_id.",
         run_id=context.run_id,
     )
 
 
 def check_pipeline_unchanged(context: PipelineContext, pipeline: Pipeline) -> None:
-    """Raise `PipelineChangedError` if the completed part of the run belongs to another pipeline, or another shape of it.
+    """Raise `PipelineChangedError` if the completed part of the run belongs to another pipeline, or shape of it.
 
     Steps behind the last one that has a completed node may differ.
     """
@@ -52,8 +53,8 @@ def check_pipeline_unchanged(context: PipelineContext, pipeline: Pipeline) -> No
 
 def _changed(context: PipelineContext, what: str) -> PipelineChangedError:
     return PipelineChangedError(
-        f"run {context.run_id!r} cannot be resumed: {what}. {_completed(context)} belong to the old shape. Resume with the "
-        "pipeline as it was, or start a new run.",
+        f"run {context.run_id!r} cannot be resumed: {what}. {_completed(context)} belong to the old shape. Resume "
+        "with the pipeline as it was, or start a new run.",
         run_id=context.run_id,
     )
 
@@ -62,7 +63,8 @@ def _completed(context: PipelineContext) -> str:
     nodes = context.order
     if not nodes:
         return "Its inputs"
-    return f"Its {len(nodes)} completed node{'s' if len(nodes) > 1 else ''} ({', '.join(nodes[:5])}{', …' if len(nodes) > 5 else ''})"  # noqa: E501, PLR2004
+    shown = ", ".join([*nodes[:_LISTED], *(["…"] if len(nodes) > _LISTED else [])])
+    return f"Its {len(nodes)} completed node{'s' if len(nodes) > 1 else ''} ({shown})"
 
 
 def _difference(inputs: Mapping[str, Any], other: Mapping[str, Any]) -> str:

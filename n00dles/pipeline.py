@@ -42,7 +42,7 @@ class Step:
         return Parallel([*mine, *theirs])
 
     def agents(self) -> list[Agent]:
-        """Return every agent in this step, in order of appearance, those of nested pipelines and all routes included."""
+        """Return every agent in this step, in order of appearance, nested pipelines and all routes included."""
         return list(self._leaves())
 
     def _leaves(self) -> Iterator[Agent]:

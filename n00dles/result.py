@@ -27,8 +27,8 @@ class AgentTrace:
 class RunResult:
     """The result of a finished run; the same in every life, however often it was killed.
 
-    `output` is of the last agent's declared type. `duration_ms` and `total_tokens` add up over all lives, as far as they
-    were saved. `agent_traces` has one entry a node, in order of completion.
+    `output` is of the last agent's declared type. `duration_ms` and `total_tokens` add up over all lives, as far as
+    they were saved. `agent_traces` has one entry a node, in order of completion.
     """
 
     run_id: str

@@ -15,8 +15,8 @@ class RetryPolicy:
     """At most `max_attempts` calls of a node, with exponential back-off between them.
 
     The n-th wait is `base_delay * 2 ** (n - 1)` seconds, at most `max_delay`, plus up to 10 % with `jitter`. Only
-    `retryable_exceptions` are tried again; a missing key or an output that cannot be stored never is. Attempts count over
-    all lives of a run: a process that dies does not start them anew.
+    `retryable_exceptions` are tried again; a missing key or an output that cannot be stored never is. Attempts count
+    over all lives of a run: a process that dies does not start them anew.
     """
 
     max_attempts: int = 3

@@ -56,7 +56,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def restore(stored: JSONValue, declared: Any = Any) -> Any:
-    """Return a fresh value of a declared type (the annotation of a parameter, or of a return value) from its stored form.
+    """Return a fresh value of a declared type (an annotation) from its stored form.
 
     Field names and aliases are both taken, since a dump carries names. `Any` gives plain JSON types. Raises
     `pydantic.ValidationError` if it does not fit.
@@ -131,8 +131,8 @@ def _text(value: str, path: str) -> str:
         except UnicodeEncodeError as error:
             raise SerializationError(
                 path,
-                f"holds the lone surrogate {value[error.start]!r} at character {error.start}, which is no Unicode text; "
-                "decode the source with errors='replace'.",
+                f"holds the lone surrogate {value[error.start]!r} at character {error.start}, which is no Unicode "
+                "text; decode the source with errors='replace'.",
             ) from None
     return value
 

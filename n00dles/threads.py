@@ -16,8 +16,8 @@ T = TypeVar("T")
 async def call_in_thread(executor: Executor | None, work: Callable[[], T]) -> T:
     """Return what `work` returns in a thread of `executor` (None: the event loop's own).
 
-    A thread cannot be interrupted: when the caller is cancelled, a call that has begun ends before the cancellation goes
-    on. So a cancelled save never lands behind a newer one, and no node runs twice at the same time.
+    A thread cannot be interrupted: when the caller is cancelled, a call that has begun ends before the cancellation
+    goes on. So a cancelled save never lands behind a newer one, and no node runs twice at the same time.
     """
     context = contextvars.copy_context()
     job = asyncio.get_running_loop().run_in_executor(executor, context.run, work)

@@ -63,7 +63,7 @@ class Wiring:
 
 @dataclass
 class _Scope:
-    """What a step can see: step names that are certainly complete, those that may be, and whether a step came before."""
+    """What a step can see: names that are certainly complete, names that may be, whether a step came before."""
 
     certain: set[str] = field(default_factory=set)
     possible: set[str] = field(default_factory=set)
@@ -128,8 +128,8 @@ def _source(agent: Agent, name: str, scope: _Scope) -> Source:
         return Source("step", name)
     if name in scope.possible and required:
         raise PipelineBuildError(
-            f"node {agent.name!r} reads {name!r}, which runs on one route of a branch only; give the parameter a default, "
-            "or read the branch's output."
+            f"node {agent.name!r} reads {name!r}, which runs on one route of a branch only; give the parameter a "
+            "default, or read the branch's output."
         )
     if name in scope.possible:
         return Source("step", name, required=False)

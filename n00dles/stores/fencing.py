@@ -1,7 +1,7 @@
 """Which save may land: only one that continues the stored revision of the same incarnation of a run.
 
-The revision is a fencing token (Kleppmann, "How to do distributed locking", 2016): a stopped worker that wakes up, a late
-save after a delete and an older snapshot are all refused, whatever any clock says.
+The revision is a fencing token (Kleppmann, "How to do distributed locking", 2016): a stopped worker that wakes up, a
+late save after a delete and an older snapshot are all refused, whatever any clock says.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ _FAST_SECONDS = 0.001
 class SQLiteStateStore(StateStore):
     """Keeps runs in a SQLite database at `path`, in write-ahead-log mode with synchronous=FULL.
 
-    A save writes only what is new, in one transaction that checks the revision. `busy_timeout` (seconds) bounds the wait
-    for another process that is writing. The file is opened at the first use, and again after `aclose` or a fork. One
-    store object may be used from several tasks, event loops and threads.
+    A save writes only what is new, in one transaction that checks the revision. `busy_timeout` (seconds) bounds the
+    wait for another process that is writing. The file is opened at the first use, and again after `aclose` or a fork.
+    One store object may be used from several tasks, event loops and threads.
 
     As long as the disk answers within a millisecond and nobody else holds the lock, SQLite is called on the event loop:
     handing such a call to a thread would take half as long again. Otherwise it is called in a thread.

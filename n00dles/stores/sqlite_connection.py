@@ -126,8 +126,8 @@ def _use_write_ahead_log(connection: sqlite3.Connection, path: str, busy_timeout
             time.sleep(0.005)
     if mode != "wal":
         raise StateStoreError(
-            f"the SQLite store {path!r} cannot use a write-ahead log (journal_mode is {mode!r}), as on some network file "
-            "systems, and would not be durable; put it on a local disk."
+            f"the SQLite store {path!r} cannot use a write-ahead log (journal_mode is {mode!r}), as on some network "
+            "file systems, and would not be durable; put it on a local disk."
         )
 
 

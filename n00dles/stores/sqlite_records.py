@@ -1,4 +1,4 @@
-"""How one run lies in the tables of the SQLite store: reading, creating, saving and deleting it, in one transaction each.
+"""How one run lies in the tables of the SQLite store, and how it is read, created, saved and deleted.
 
 Every row carries a checksum over its content and its run, so that a flipped bit or a row of another run is found at
 load, not used. Records of the published 0.3 release (table `runs`) are read as they are, and take the new form with
@@ -71,7 +71,7 @@ def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> 
 
 
 def save(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
-    """Write what is new in `context`, if the stored revision is its own; return the batch, to acknowledge once committed.
+    """Write what is new in `context`, if the stored revision is its own; return the batch to acknowledge.
 
     A save whose reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes
     nothing if the run has gone on, or is gone.

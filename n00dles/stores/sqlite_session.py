@@ -55,15 +55,16 @@ class SQLiteSession:
         try:
             connection = self._open(wait)
             result = _run(connection, kind, work)
-            if committed is not None:
-                committed(result)
-            return result
         except sqlite3.Error as error:
             if is_busy(error) and not wait:
                 raise WouldWaitError from None
             if not is_busy(error):
                 self._close()
             raise store_error(error, self.path, self.busy_timeout, run_id) from error
+        else:
+            if committed is not None:
+                committed(result)
+            return result
         finally:
             self._lock.release()
 

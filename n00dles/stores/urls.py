@@ -41,8 +41,9 @@ def open_store(target: Any) -> StateStore:
         close = difflib.get_close_matches(scheme, known, 1)
         hint = f" Did you mean {close[0]}://?" if close else ""
         raise ConfigurationError(
-            f"no store is known for {scheme}:// (in {target!r}); known are {', '.join(f'{name}://' for name in known)}.{hint} "
-            f"A package registers one by an entry point of the group {ENTRY_POINT_GROUP!r}."
+            f"no store is known for {scheme}:// (in {target!r}); known are "
+            f"{', '.join(f'{name}://' for name in known)}.{hint} A package registers one by an entry point of the "
+            f"group {ENTRY_POINT_GROUP!r}."
         )
     return as_store(_load(registered[scheme])(target))
 
