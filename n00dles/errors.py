@@ -79,8 +79,8 @@ class AgentInputError(N00dlesError):
         self.value = value
         self.cause = cause
         super().__init__(
-            f"node {agent_name!r} cannot take {_shown(repr(value))} as its parameter {parameter!r}: {_reason(cause)}. Change "
-            "the annotation, or what the node before it returns."
+            f"node {agent_name!r} cannot take {_shown(repr(value))} as its parameter {parameter!r}: {_reason(cause)}. "
+            "Change the annotation, or what the node before it returns."
         )
 
 
@@ -95,7 +95,8 @@ class AgentOutputError(N00dlesError):
         self.raw_output = raw_output
         self.cause = cause
         super().__init__(
-            f"node {agent_name!r} returned {_shown(raw_output)!r}, which does not fit its declared return type: {_reason(cause)}"
+            f"node {agent_name!r} returned {_shown(raw_output)!r}, which does not fit its declared return type: "
+            f"{_reason(cause)}"
         )
 
 
