@@ -46,6 +46,13 @@ class Draw:
         """Return a few words; now and then none."""
         return " ".join(self._random.choice(_WORDS) for _ in range(self._random.randint(0, 6)))
 
+    def plain_outputs(self, start: str, count: int) -> dict[str, Any]:
+        """Return nodes named in the order of the alphabet, each with an output that is not empty.
+
+        For clauses that are not about values and order: a fault in those is told once, by S02.
+        """
+        return {f"{start}{number:02}": {"text": f"{self.token()} {self.text()}"} for number in range(count)}
+
     def outputs(self, count: int) -> dict[str, Any]:
         """Return `count` nodes with an output each, in an order that is not the alphabet's."""
         return {name: self.value() for name in self.names(count)}

@@ -20,7 +20,7 @@ class Journal:
     def __init__(self, title: str, listener: Listener | None = None) -> None:
         self._listener = listener
         self._steps: list[str] = []
-        self.write(f"scenario  {title}")
+        self.write(f"scenario {title}")
 
     def write(self, text: str) -> int:
         """Add a step and return its number."""

@@ -164,7 +164,7 @@ class _Runner:
             if message is None:
                 status = describe_exit(worker.wait(_TIME_TO_DIE))
                 printed = worker.output().strip()[-_PRINTED_TAIL:]
-                details = [f"printed   {printed}"] if printed else []
+                details = [f"printed  {printed}"] if printed else []
                 return self._died(clause, story, began, (f"the store's process {status}", details))
             if "result" in message:
                 return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
@@ -175,7 +175,7 @@ class _Runner:
                 story.steps[message["step"]] = message["text"]
 
     def _hung(self, worker: HelperProcess) -> tuple[str, list[str]]:
-        details = [f"hangs at  {line}" for line in worker.where_it_hangs()[:3]]
+        details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
         return f"the store did not answer within {self._limit:g} s, and was killed", details
 
     def _died(self, clause: Clause, story: _Story, began: float, end: tuple[str, list[str]]) -> ClauseResult:

@@ -230,7 +230,7 @@ def where(error: BaseException) -> tuple[tuple[str, str], ...]:
     if not frames:
         return ()
     frame = frames[-1]
-    return (("raised at", f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"),)
+    return (("raised", f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"),)
 
 
 def _being_cancelled() -> bool:

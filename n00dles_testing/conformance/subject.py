@@ -101,5 +101,5 @@ class StoreSubject:
 
     def found(self, broken: BrokenClause, journal: Journal) -> None:
         """Keep what a scenario has found."""
-        details = [f"{label:<9} {text}" for label, text in broken.details]
+        details = [f"{label:<8} {text}" for label, text in broken.details]
         self.findings.append(Finding(self.clause, broken.message, (*journal.story, *details), self._replay))

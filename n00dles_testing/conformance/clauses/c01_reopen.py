@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..durability import require_durable
 from ..registry import clause
 from ..scenario import Scenario
@@ -34,12 +32,8 @@ async def _close_and_reopen(subject: StoreSubject) -> None:
         await s.save(other, {"untouched": ["since", "the first cycle"]})
         for cycle in range(3):
             handle = await s.load(first.run_id)
-            saves: tuple[dict[str, Any], ...] = (
-                {f"node{cycle}": {"cycle": cycle, "none": None}},
-                {f"a{cycle}": [], f"b{cycle}": None},
-            )
-            for outputs in saves:
-                await s.save(handle, outputs)
+            await s.save(handle, subject.draw.plain_outputs(f"node{cycle}a", 1))
+            await s.save(handle, subject.draw.plain_outputs(f"node{cycle}b", 2))
 
             if not await s.reopen():
                 _note_same_object(subject)
@@ -79,8 +73,8 @@ async def _a_deleted_run(subject: StoreSubject) -> None:
 async def _read_in_another_process(subject: StoreSubject) -> None:
     async with subject.scenario("saved here, read in another process") as s:
         handle = await s.create()
-        await s.save(handle, subject.draw.outputs(4))
-        await s.save(handle, {"none": None, "empty": {}})
+        await s.save(handle, subject.draw.plain_outputs("a", 4))
+        await s.save(handle, subject.draw.plain_outputs("b", 2))
         await s.close()
 
         async with s.elsewhere() as other:

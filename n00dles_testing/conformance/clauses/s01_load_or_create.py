@@ -64,7 +64,7 @@ async def _a_known_run(subject: StoreSubject, title: str, passed: dict[str, Any]
     async with subject.scenario(f"a known run, called with {title} inputs") as s:
         handle = await s.create({"topic": "cats"})
         await _is_as_acknowledged(s, handle.run_id, passed, "the run is known since its creation was acknowledged")
-        for outputs in ({"researcher": ["purrs"]}, {"writer": {"title": "Cats"}, "editor": None}):
+        for outputs in ({"researcher": ["purrs"]}, {"writer": {"title": "Cats"}, "zoologist": "approved"}):
             # The handle is from before the calls with other inputs: had one of them written, this save would be stale.
             await s.save(handle, outputs)
             await _is_as_acknowledged(s, handle.run_id, passed, "this is what the last save acknowledged")

@@ -54,11 +54,11 @@ async def _a_new_run_handed_out(subject: StoreSubject) -> None:
 async def _the_saved_context(subject: StoreSubject) -> None:
     async with subject.scenario("the caller changes the context that it saved") as s:
         handle = await s.create(_INPUTS)
-        await s.save(handle, {"researcher": _OUTPUT, "counter": [1]})
+        await s.save(handle, {"researcher": _OUTPUT, "reviewer": [1]})
 
         s.tell("the caller edits the outputs in the context that it saved, and completes a node without a save")
         _spoil_run(s, handle)
-        handle.context.checkpoint("never_saved", "lost with the process")
+        handle.context.checkpoint("unsaved", "lost with the process")
 
         await s.expect_acknowledged(handle.run_id, because="the save was acknowledged before the caller's edits")
 
@@ -70,7 +70,7 @@ async def _a_loaded_run(subject: StoreSubject) -> None:
         loaded = await s.load(handle.run_id)
 
         _spoil_run(s, loaded)
-        loaded.context.checkpoint("never_saved", "lost with the process")
+        loaded.context.checkpoint("unsaved", "lost with the process")
 
         await s.expect_acknowledged(handle.run_id, because="what was loaded is a copy, and it was not saved again")
 

@@ -1,0 +1,61 @@
+"""Stores that break C02: acknowledged saves are there after SIGKILL right after the acknowledgement."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .correct import AppendOnlyLog, record_of
+
+__all__ = ["CommitsAtClose", "ForgetsToFlush"]
+
+
+class ForgetsToFlush(AppendOnlyLog):
+    """Leaves lines in Python's own buffer until the file is closed (the kind of agno-agi/agno #6089)."""
+
+    breaks: ClassVar[str | None] = "C02"
+
+    def append(self, run_id: str, record: dict[str, Any] | None) -> None:
+        """Write without a flush, and acknowledge."""
+        self.file.write(json.dumps([run_id, record]) + "\n")
+        self.apply(run_id, record)
+
+
+class CommitsAtClose:
+    """Lets the sqlite3 module open a transaction by itself, and commits it when the store is closed.
+
+    Its own connection sees every row, so all looks well until the process is killed.
+    """
+
+    breaks: ClassVar[str | None] = "C02"
+
+    def __init__(self, folder: str) -> None:
+        self.connection = sqlite3.connect(Path(folder) / "runs.db", check_same_thread=False)
+        self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Read the row, or insert it."""
+        row = self.connection.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        if row is not None:
+            return json.loads(row[0])
+        self.write(run_id, {"run_id": run_id, "inputs": inputs, "completed": {}, "order": []})
+        return self.load_or_create(run_id, inputs)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Replace the row, in a transaction that nobody commits."""
+        self.write(run_id, record_of(context))
+
+    def delete(self, run_id: str) -> None:
+        """Delete the row, in a transaction that nobody commits."""
+        self.connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+
+    def close(self) -> None:
+        """Commit at last."""
+        self.connection.commit()
+        self.connection.close()
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Insert or replace a row."""
+        self.connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (run_id, json.dumps(record)))

@@ -1,0 +1,35 @@
+"""Stores that break S01: what `load_or_create` gives."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .correct import JSONFiles
+
+__all__ = ["CreatesAtTheFirstSave", "TakesTheInputsPassed"]
+
+
+class TakesTheInputsPassed(JSONFiles):
+    """An upsert: `INSERT … ON CONFLICT (run_id) DO UPDATE SET inputs = excluded.inputs`.
+
+    The run goes on with other inputs than its completed outputs were computed from (dbos-inc/dbos-transact-ts PR #726).
+    """
+
+    breaks: ClassVar[str | None] = "S01"
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Return the known run with the inputs passed now."""
+        record = super().load_or_create(run_id, inputs)
+        record["inputs"] = dict(inputs)
+        self.write(run_id, record)
+        return record
+
+
+class CreatesAtTheFirstSave(JSONFiles):
+    """Writes nothing until there is an output: two workers that start one run each have inputs of their own."""
+
+    breaks: ClassVar[str | None] = "S01"
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Return the stored run, or one that nobody else will ever see."""
+        return self.read(run_id) or {"run_id": run_id, "inputs": dict(inputs), "completed": {}, "order": []}

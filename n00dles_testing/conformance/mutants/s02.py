@@ -1,0 +1,41 @@
+"""Stores that break S02: what was saved comes back."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .correct import JSONFiles, record_of
+
+__all__ = ["DropsWhatLooksEmpty", "OrdersByName"]
+
+
+class DropsWhatLooksEmpty(JSONFiles):
+    """Keeps `output if output`: None, "", [], {} and 0 are lost, and their nodes run and are paid for again.
+
+    The kind of HomericIntelligence/Scylla PR #368: a completed node that "is done" does not know.
+    """
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Keep only nodes with something in them."""
+        record = record_of(context)
+        record["completed"] = {node: output for node, output in record["completed"].items() if output}
+        record["order"] = [node for node in record["order"] if node in record["completed"]]
+        self.write(run_id, record)
+
+
+class OrdersByName(JSONFiles):
+    """`SELECT … ORDER BY node`: the next node gets the output of the wrong "previous" one.
+
+    The kind of dbos-inc/dbos-transact-py #688: recovered in another order than recorded.
+    """
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def read(self, run_id: str) -> Any:
+        """Return the nodes in the order of the alphabet."""
+        record = super().read(run_id)
+        if record is not None:
+            record["order"].sort()
+        return record

@@ -1,0 +1,63 @@
+"""Stores that break S05: what the caller mutates is not what is stored."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from .correct import JSONFiles, record_of
+
+__all__ = ["GivesOutItsCache", "KeepsTheCallersObject"]
+
+
+class KeepsTheCallersObject(JSONFiles):
+    """A write-through cache that keeps the context it was given.
+
+    What the caller completes afterwards looks saved until the process dies (langchain-ai/langgraph #8835,
+    microsoft/agent-framework #7685).
+    """
+
+    breaks: ClassVar[str | None] = "S05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.cache: dict[str, Any] = {}
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Answer from the cache, if it has the run."""
+        return self.cache.get(run_id) or super().load_or_create(run_id, inputs)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the run, and keep the caller's own object."""
+        super().save(run_id, context)
+        self.cache[run_id] = context
+
+    def delete(self, run_id: str) -> None:
+        """Forget the run, in the cache too."""
+        super().delete(run_id)
+        self.cache.pop(run_id, None)
+
+
+class GivesOutItsCache(JSONFiles):
+    """A cache that copies what comes in, and hands itself out: a load is no copy (langchain-ai/langgraph #8748)."""
+
+    breaks: ClassVar[str | None] = "S05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.cache: dict[str, Any] = {}
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Give out the cached record itself."""
+        if run_id not in self.cache:
+            self.cache[run_id] = super().load_or_create(run_id, inputs)
+        return self.cache[run_id]
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the run, and cache a copy."""
+        super().save(run_id, context)
+        self.cache[run_id] = record_of(context)
+
+    def delete(self, run_id: str) -> None:
+        """Forget the run, in the cache too."""
+        super().delete(run_id)
+        self.cache.pop(run_id, None)
