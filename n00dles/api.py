@@ -134,7 +134,7 @@ async def _existing(store: StateStore, run_id: str) -> PipelineContext | None:
     else:
         # Such a store cannot say that it has no run without making one; an empty one is none.
         context = await store.load_or_create(run_id, {})
-        if not context.inputs and not context.completed and context.lives == 0:
+        if context.is_new and not context.inputs and not context.completed:
             context = None
     held = _held.get(store, {}).pop(run_id, None)
     if context is None or held is None or held.incarnation != context.incarnation:

@@ -12,10 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from . import runs_command
 from .errors import ConfigurationError, N00dlesError
+from .stores.urls import DEFAULT_URL
 
-__all__ = ["DEFAULT_STORE", "build_parser", "main"]
-
-DEFAULT_STORE = "sqlite:///n00dles_state.db"
+__all__ = ["build_parser", "main"]
 
 OK, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
@@ -179,8 +178,8 @@ def _store_parser(
     parser.add_argument(
         "--store",
         metavar="URL",
-        default=os.environ.get("N00DLES_STORE") or DEFAULT_STORE,
-        help=f"where the runs are kept (default: $N00DLES_STORE, else {DEFAULT_STORE})",
+        default=os.environ.get("N00DLES_STORE") or DEFAULT_URL,
+        help=f"where the runs are kept (default: $N00DLES_STORE, else {DEFAULT_URL})",
     )
     return parser
 

@@ -86,7 +86,8 @@ class PipelineContext:
     `run_id`, `inputs`, `completed` (output by node) and `order` (nodes as they completed) are what every store must
     keep; a record of these four alone is read. `revision` counts the acknowledged saves and fences stale ones; 0 means
     that the run was never stored. `incarnation` tells a run from a later one of the same id. `lives` counts the
-    processes that worked on the run, `stalled` those since a node last completed. Times are seconds since the epoch, by
+    processes that worked on the run, the one that created it included, `stalled` those since a node last completed;
+    `is_new` says that this object was made by that first one, not loaded. Times are seconds since the epoch, by
     the clock of the worker that saved; nothing is decided by them.
 
     `completed` is read-only: outputs enter through `checkpoint`, which converts them to their stored form.
@@ -108,8 +109,9 @@ class PipelineContext:
         self.incarnation = incarnation or uuid.uuid4().hex
         self.pipeline: str | None = None
         self.status: Status = "running"
-        self.lives = 0
-        self.stalled = 0
+        self.lives = 1
+        self.stalled = 1
+        self.is_new = True
         self.elapsed_ms = 0.0
         self.error: str | None = None
         self.created_at = self.updated_at = time.time()
@@ -271,6 +273,7 @@ class PipelineContext:
             context.nodes[node] = record
         context.read_header(header)
         context._signature = signature
+        context.is_new = False
         return context
 
     # The whole record as one JSON text.
@@ -320,6 +323,7 @@ class PipelineContext:
             ) from error
         context.mark_saved(context.serial)
         context._signature_saved = True
+        context.is_new = False
         return context
 
     @classmethod

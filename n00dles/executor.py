@@ -59,7 +59,7 @@ class Execution:
             RunStarted(
                 run_id=context.run_id,
                 pipeline=self._pipeline.name,
-                life=context.lives + 1,
+                life=context.lives if context.is_new else context.lives + 1,
                 completed=tuple(context.order),
             )
         )
@@ -158,8 +158,9 @@ class Execution:
         async with self._opening:
             if self._is_open:
                 return
-            context.lives += 1
-            context.stalled += 1
+            if not context.is_new:
+                context.lives += 1
+                context.stalled += 1
             context.status, context.error = "running", None
             context.pipeline, context.signature = self._pipeline.name, self._pipeline.signature()
             if context.stalled > MAX_STALLED_LIVES:
@@ -170,7 +171,9 @@ class Execution:
                 failure = PipelineFailure(context.run_id, agent.name, cause)
                 await self._checkpointer.save_failure(failure)
                 raise failure
-            await self._checkpointer.save()
+            # A store that has created the run has also stored that its first life has begun.
+            if not (context.is_new and context.revision > 0):
+                await self._checkpointer.save()
             self._is_open = True
 
     def _arguments(self, agent: Agent, previous: JSONValue) -> dict[str, JSONValue]:

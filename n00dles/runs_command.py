@@ -12,11 +12,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from .api import aresume
 from .errors import ConfigurationError, CorruptCheckpointError, RunNotFoundError
 from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted, RunStarted
+from .pipeline import Step
 from .runs_text import one_line, story_of, table_of, time_text
 from .serialization import to_stored
 from .stores.base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .stores.sqlite import SQLiteStateStore
+from .stores.urls import open_store
+from .targets import load_target
 
 __all__ = ["delete_run", "list_runs", "prune_runs", "resume_run", "show_run"]
 
@@ -47,12 +52,7 @@ def show_run(options: argparse.Namespace) -> int:
 
 def resume_run(options: argparse.Namespace) -> int:
     """Continue a run and print its result."""
-    # Only this command needs the executor; the others start faster without it.
-    from .api import aresume
-    from .pipeline import Pipeline
-    from .targets import load_target
-
-    pipeline = load_target(options.pipeline, Pipeline)
+    pipeline = load_target(options.pipeline, Step)
     observers = () if options.quiet else (_print_progress,)
 
     result = _with_store(
@@ -113,9 +113,6 @@ def _with_store(url: str, work: Callable[[StateStore], Awaitable[T]]) -> T:
 
 
 def _open(url: str) -> StateStore:
-    from .stores.sqlite import SQLiteStateStore
-    from .stores.urls import open_store
-
     store = open_store(url)
     if isinstance(store, SQLiteStateStore) and not Path(store.path).exists():
         # SQLite would create it, and every question would be answered with "no runs".

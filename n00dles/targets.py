@@ -35,7 +35,9 @@ def load_target(target: str, kind: type | None = None) -> Any:
         except AttributeError:
             raise ConfigurationError(f"{place} has no {name!r}.{_offer(module, kind)}") from None
     if kind is not None and not isinstance(found, kind):
-        raise ConfigurationError(f"{target} is a {type(found).__name__}, not a {kind.__name__}.{_offer(module, kind)}")
+        raise ConfigurationError(
+            f"{target} is a {type(found).__name__}, not a {kind.__name__.lower()}.{_offer(module, kind)}"
+        )
     return found
 
 
@@ -89,4 +91,4 @@ def _offer(module: ModuleType, kind: type | None) -> str:
     if kind is None:
         return ""
     names = [name for name, value in vars(module).items() if isinstance(value, kind)]
-    return f" It has: {', '.join(names)}." if names else f" It has no {kind.__name__} at all."
+    return f" It has: {', '.join(names)}." if names else f" It has no {kind.__name__.lower()} at all."

@@ -38,6 +38,7 @@ def legacy_context(connection: sqlite3.Connection, run_id: str) -> PipelineConte
     nodes = {node: output for node, output in old.completed.items() if "[" not in node}
     context = PipelineContext(run_id, old.inputs, nodes, [node for node in old.order if node in nodes])
     context.created_at = context.updated_at = row[1]
+    context.is_new = False
     return context
 
 
