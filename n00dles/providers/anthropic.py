@@ -23,6 +23,7 @@ DEFAULT_MAX_TOKENS = 8192
 """The limit of an answer where the agent sets none: the API demands one, and all current models take this one."""
 
 _ANSWER_TOOL = "give_answer"
+_LAST_VERSION_WITH_TEMPERATURE = "2023-06-01"
 
 
 class AnthropicProvider:
@@ -68,9 +69,12 @@ class AnthropicProvider:
     ) -> LLMResponse:
         """Send one request and return its answer; with `schema`, an answer that is JSON of that schema.
 
-        Without `max_tokens` the limit is `DEFAULT_MAX_TOKENS`. Other `options` are parameters of the SDK's
-        `messages.create`. Raises `ConfigurationError` before any request if SDK, key or model is missing, `AnswerError`
-        for an answer that is cut off, refused or empty, and otherwise whatever the SDK raises.
+        Without `max_tokens` the limit is `DEFAULT_MAX_TOKENS`. The API has dropped `temperature` with its version
+        2026-10-21, so a call with one asks for the version before; newer models refuse it all the same. Other
+        `options` are parameters of the SDK's `messages.create`.
+
+        Raises `ConfigurationError` before any request if SDK, key or model is missing, `AnswerError` for an answer that
+        is cut off, refused or empty, and otherwise whatever the SDK raises.
         """
         require_model(self.name, model)
         self.check()
@@ -82,7 +86,7 @@ class AnthropicProvider:
         if system:
             request["system"] = system
         if temperature is not None:
-            request["temperature"] = temperature
+            options = _with_temperature(temperature, options)
         shape = None if schema is None else AnswerSchema.of(schema)
         if shape is not None:
             request |= _structured(shape)
@@ -107,6 +111,18 @@ class AnthropicProvider:
         if not (client.api_key or client.auth_token or client.credentials or self._options.get("default_headers")):
             raise ConfigurationError(f"Anthropic cannot be called: no API key is set. {advice}")
         return client
+
+
+def _with_temperature(temperature: float, options: dict[str, Any]) -> dict[str, Any]:
+    """Send a temperature past the SDK, which has no parameter for it any more."""
+    return {
+        **options,
+        "extra_body": {"temperature": temperature, **(options.get("extra_body") or {})},
+        "extra_headers": {
+            "anthropic-version": _LAST_VERSION_WITH_TEMPERATURE,
+            **(options.get("extra_headers") or {}),
+        },
+    }
 
 
 def _structured(shape: AnswerSchema) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from .shapes import (
     EVENTS,
     JSON,
     Answer,
-    BadRequestError,
     Completion,
     LLMRequest,
     Shape,
+    TurnedDownError,
     encoded,
     in_pieces,
     make_request,
@@ -21,6 +21,9 @@ from .shapes import (
 )
 
 __all__ = ["AnthropicShape"]
+
+
+_LAST_VERSION_WITH_SAMPLING = "2023-06-01"
 
 
 class AnthropicShape(Shape):
@@ -34,8 +37,9 @@ class AnthropicShape(Shape):
         """Write one message, or its events."""
         content, stop = completion.text, self._STOPS[completion.stop]
         block: dict[str, Any] = {"type": "text", "text": content}
-        if request.tool is not None and completion.stop == "end":
-            block = {"type": "tool_use", "id": f"toolu_{serial}", "name": request.tool, "input": json.loads(content)}
+        tool_input = _json_object(content) if request.tool is not None and completion.stop == "end" else None
+        if tool_input is not None:
+            block = {"type": "tool_use", "id": f"toolu_{serial}", "name": request.tool, "input": tool_input}
             stop = "tool_use"
         message = {
             "id": f"msg_{serial}",
@@ -77,9 +81,12 @@ class AnthropicShape(Shape):
     def _has_key(self, headers: Mapping[str, str]) -> bool:
         return bool(headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer").strip())
 
-    def _request(self, raw: bytes, body: dict[str, Any]) -> LLMRequest:
+    def _request(self, raw: bytes, body: dict[str, Any], headers: Mapping[str, str]) -> LLMRequest:
         if not isinstance(body.get("max_tokens"), int):
-            raise BadRequestError("max_tokens: Field required")
+            raise TurnedDownError("max_tokens: Field required")
+        sampling = body.keys() & {"temperature", "top_p", "top_k"}
+        if sampling and headers.get("anthropic-version") != _LAST_VERSION_WITH_SAMPLING:
+            raise TurnedDownError(f"{min(sampling)}: not supported by this anthropic-version")
         output = (body.get("output_config") or {}).get("format") or {}
         choice = body.get("tool_choice") or {}
         tool = choice.get("name") if choice.get("type") == "tool" else None
@@ -89,5 +96,14 @@ class AnthropicShape(Shape):
                 (each.get("input_schema") for each in body.get("tools", []) if each.get("name") == tool), None
             )
             if schema is None:
-                raise BadRequestError(f"tool_choice: tool {tool!r} is not among the tools")
+                raise TurnedDownError(f"tool_choice: tool {tool!r} is not among the tools")
         return make_request(self.name, raw, body, system=plain_text(body.get("system", "")), schema=schema, tool=tool)
+
+
+def _json_object(content: str) -> dict[str, Any] | None:
+    """Return what a tool can take as its input, or None for any other text."""
+    try:
+        value = json.loads(content)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

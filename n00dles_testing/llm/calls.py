@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict, dataclass
+from http import HTTPStatus
 from typing import Any, Self
 
 __all__ = ["LLMCall", "Reply"]
@@ -17,7 +19,8 @@ class Reply:
     user message; a reply without any fits every request. It is used `times` times (None: as often as it fits).
 
     What is answered is `text`, or `data` as JSON text. `stop` is "end", "length" (cut off), "filter" or "refusal" (the
-    text then says why). Tokens are counted from the texts unless given.
+    text then says why). Tokens are counted from the texts unless given. A `status` of 400 or more is an HTTP error with
+    `text` as its message, and is not paid.
     """
 
     text: str = ""
@@ -29,10 +32,15 @@ class Reply:
     stop: str = "end"
     input_tokens: int | None = None
     output_tokens: int | None = None
+    status: int = 200
 
     def __post_init__(self) -> None:
+        for pattern in filter(None, (self.model, self.system, self.prompt)):
+            re.compile(pattern)  # a wrong one fails here, where it stands, and not in the server
         if self.stop not in ("end", "length", "filter", "refusal"):
             raise ValueError(f"stop={self.stop!r} is none of 'end', 'length', 'filter', 'refusal'")
+        if self.status != HTTPStatus.OK and self.status < HTTPStatus.BAD_REQUEST:
+            raise ValueError(f"status={self.status} is neither 200 nor an error of 400 or more")
         if self.times is not None and self.times < 1:
             raise ValueError(f"times={self.times} would never be used; give a positive number, or None for no limit")
 
@@ -55,11 +63,10 @@ class Reply:
 class LLMCall:
     """One request that reached the server. It is recorded before a byte of its reply is sent.
 
-    `n` counts from 1 in its channel. `request` is the canonical JSON text of the body (sorted keys), `sha256` its hash;
-    `body_sha256` is that of the bytes as they came. `paid` is false for a request that was turned down (bad request,
-    no reply in the script); `note` says why. `sent`: the reply was handed to the connection. `killed`: the client was
-    killed instead. `time` is in seconds since the epoch, `idempotency_key` the header of that
-    name.
+    `n` counts from 1 in its channel, `time` is in seconds since the epoch. `request` is the canonical JSON text of the
+    body (sorted keys) and `sha256` its hash; `body_sha256` is that of the bytes as they came. `paid` is false for a
+    request that got an HTTP error, `unexpected` true if that is because the script has no entry for it; `note` says
+    more. `sent`: the reply was handed to the connection. `killed`: the client was killed instead.
     """
 
     n: int
@@ -79,6 +86,7 @@ class LLMCall:
     idempotency_key: str = ""
     sent: bool = False
     killed: bool = False
+    unexpected: bool = False
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:

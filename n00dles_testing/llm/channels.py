@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .calls import LLMCall
-from .replies import NoReplyError, ReplySource
-from .shapes import Completion, LLMRequest
+from .replies import ReplySource
+from .shapes import Completion, LLMRequest, TurnedDownError
 
 __all__ = ["ArmedKill", "Channel"]
 
@@ -80,13 +80,13 @@ class Channel:
     def pay(self, request: LLMRequest) -> tuple[LLMCall, Completion]:
         """Choose the reply and record the call as paid, before a byte of it is sent; then kill, if that is armed.
 
-        Raises `NoReplyError` after recording that the request was turned down. `settle` must follow otherwise.
+        Raises `TurnedDownError` after recording the request as turned down. `settle` must follow otherwise.
         """
         with self._changed:
             try:
                 completion = self._source.reply_to(request)
-            except NoReplyError as error:
-                self._record(request, note=str(error))
+            except TurnedDownError as error:
+                self._record(request, error=error)
                 raise
             call = self._record(request, completion)
             self._under_way.add(id(call))
@@ -106,11 +106,6 @@ class Channel:
             self._under_way.discard(id(call))
             self._changed.notify_all()
 
-    def turn_down(self, request: LLMRequest, note: str) -> None:
-        """Record a request that gets an error."""
-        with self._changed:
-            self._record(request, note=note)
-
     def report(self, patience: float) -> dict[str, Any]:
         """Return all calls and what is left of the script, once no reply is on its way, or after `patience` seconds."""
         with self._changed:
@@ -126,7 +121,7 @@ class Channel:
         request: LLMRequest,
         completion: Completion | None = None,
         *,
-        note: str = "",
+        error: TurnedDownError | None = None,
     ) -> LLMCall:
         call = LLMCall(
             n=len(self._calls) + 1,
@@ -144,7 +139,8 @@ class Channel:
             output_tokens=completion.output_tokens if completion else 0,
             paid=completion is not None,
             idempotency_key=request.idempotency_key,
-            note=note,
+            unexpected=error is not None and error.unexpected,
+            note=str(error or ""),
         )
         self._calls.append(call)
         return call

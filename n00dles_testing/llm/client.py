@@ -153,7 +153,7 @@ class LLMServer:
         return [call for call in self._calls(channel) if call.paid]
 
     def turned_down(self, channel: str = "") -> list[LLMCall]:
-        """Return the requests that had no reply in the script."""
+        """Return the requests that got an HTTP error, in order: scripted ones, and those without a reply."""
         return [call for call in self._calls(channel) if not call.paid]
 
     def unused(self, channel: str = "") -> list[Reply]:
@@ -162,9 +162,10 @@ class LLMServer:
 
     def verify(self, channel: str = "") -> None:
         """Raise `ScriptError` if a request had no reply, or an entry of the script was not used."""
-        turned_down, unused = self.turned_down(channel), self.unused(channel)
-        if turned_down:
-            raise ScriptError(f"{len(turned_down)} unexpected request(s): {turned_down[0].note}")
+        unexpected = [call for call in self.turned_down(channel) if call.unexpected]
+        unused = self.unused(channel)
+        if unexpected:
+            raise ScriptError(f"{len(unexpected)} unexpected request(s), the first: {unexpected[0].note}")
         if unused:
             raise ScriptError(f"{len(unused)} entries of the script were not used, the first: {unused[0]!r}")
 

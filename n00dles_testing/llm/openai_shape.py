@@ -48,7 +48,7 @@ class OpenAIShape(Shape):
     def _has_key(self, headers: Mapping[str, str]) -> bool:
         return headers.get("authorization", "").removeprefix("Bearer").strip() != ""
 
-    def _request(self, raw: bytes, body: dict[str, Any]) -> LLMRequest:
+    def _request(self, raw: bytes, body: dict[str, Any], headers: Mapping[str, str]) -> LLMRequest:
         messages = body["messages"]
         wanted = body.get("response_format") or {}
         schema = {"type": "object"} if wanted.get("type") == "json_object" else None

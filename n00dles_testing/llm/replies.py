@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 
 from .auto import automatic_reply
 from .calls import Reply
-from .shapes import Completion, LLMRequest, count_tokens
+from .shapes import Completion, LLMRequest, TurnedDownError, count_tokens
 
-__all__ = ["NoReplyError", "ReplySource"]
-
-
-class NoReplyError(Exception):
-    """The script has no reply for a request."""
+__all__ = ["ReplySource"]
 
 
 class ReplySource:
@@ -21,20 +18,22 @@ class ReplySource:
 
     def __init__(self, script: Sequence[Reply], *, automatic: bool) -> None:
         self._script = script
-        self._left = [reply.times for reply in script]
+        self._uses = [0] * len(script)
         self._automatic = automatic
 
     def reply_to(self, request: LLMRequest) -> Completion:
         """Return what the model says.
 
-        The first entry of the script that fits and is not used up is taken. Raises `NoReplyError` if there is none, or
-        if nothing can be made up for the request's schema.
+        The first entry of the script that fits and is not used up is taken. Raises `TurnedDownError` if that is an HTTP
+        error, if there is none, or if nothing can be made up for the request's schema.
         """
         reply = self._scripted(request)
         if reply is None:
             if not self._automatic:
-                raise NoReplyError(self._why_none(request))
+                raise TurnedDownError(self._why_none(request), unexpected=True)
             reply = Reply(text=self._made_up(request))
+        if reply.status != HTTPStatus.OK:
+            raise TurnedDownError(reply.text, reply.status)
         text = reply.content
         return Completion(
             text=text,
@@ -44,18 +43,13 @@ class ReplySource:
         )
 
     def unused(self) -> list[Reply]:
-        """Return the entries of the script that have uses left. One without a limit counts until its first use."""
-        return [
-            reply
-            for reply, left in zip(self._script, self._left, strict=True)
-            if (left is None if reply.times is None else left)
-        ]
+        """Return the entries of the script that have been used less often than they say; one without a limit: never."""
+        return [reply for reply, uses in zip(self._script, self._uses, strict=True) if uses < (reply.times or 1)]
 
     def _scripted(self, request: LLMRequest) -> Reply | None:
         for place, reply in enumerate(self._script):
-            if self._left[place] != 0 and _fits(reply, request):
-                left = self._left[place]
-                self._left[place] = -1 if left is None or left < 0 else left - 1  # -1: used, and without a limit
+            if (reply.times is None or self._uses[place] < reply.times) and _fits(reply, request):
+                self._uses[place] += 1
                 return reply
         return None
 
@@ -63,10 +57,10 @@ class ReplySource:
         try:
             return automatic_reply(request.canonical, request.prompt, request.schema)
         except (ValueError, RecursionError) as error:
-            raise NoReplyError(f"no reply could be made up: {error}. Give one in the script.") from error
+            raise TurnedDownError(f"no reply could be made up: {error}. Script one.", unexpected=True) from error
 
     def _why_none(self, request: LLMRequest) -> str:
-        used_up = sum(left == 0 for left in self._left)
+        used_up = sum(uses == reply.times for reply, uses in zip(self._script, self._uses, strict=True))
         return (
             f"the script has no reply for this request to {request.model!r} ({used_up} of {len(self._script)} entries "
             f"are used up): {request.prompt[:80]!r}"

@@ -94,6 +94,8 @@ class SchemaValues:
 
     def _variant(self, variants: list[Any], depth: int) -> Any:
         """Choose one; deep inside a recursive schema, one that ends soonest."""
+        if [part.get("type") for part in variants if isinstance(part, dict)] == ["number", "string"]:
+            return variants[0]  # a Decimal in pydantic's schema, which does not say what text is one
         if depth > _DEEP:
             return min(variants, key=lambda variant: self._height(variant, ()))
         return self._dice.choice(variants)

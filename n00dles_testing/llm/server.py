@@ -22,8 +22,8 @@ from .anthropic_shape import AnthropicShape
 from .calls import Reply
 from .channels import ArmedKill, Channel
 from .openai_shape import OpenAIShape
-from .replies import NoReplyError, ReplySource
-from .shapes import Answer, BadRequestError, Shape
+from .replies import ReplySource
+from .shapes import Answer, Shape, TurnedDownError
 
 __all__ = ["Server", "main"]
 
@@ -98,13 +98,9 @@ class _Handler(BaseHTTPRequestHandler):
         channel = self.server.channel(channel_name)
         try:
             request = shape.read(raw, {name.lower(): value for name, value in self.headers.items()})
-        except BadRequestError as error:
-            self._send(shape.error(error.status, str(error)))
-            return
-        try:
             call, completion = channel.pay(request)
-        except NoReplyError as error:
-            self._send(shape.error(400, str(error)))
+        except TurnedDownError as error:
+            self._send(shape.error(error.status, str(error)))
             return
         if call.killed:
             self.close_connection = True

@@ -18,10 +18,10 @@ __all__ = [
     "EVENTS",
     "JSON",
     "Answer",
-    "BadRequestError",
     "Completion",
     "LLMRequest",
     "Shape",
+    "TurnedDownError",
     "count_tokens",
     "encoded",
     "in_pieces",
@@ -33,11 +33,12 @@ JSON = "application/json"
 EVENTS = "text/event-stream"
 
 
-class BadRequestError(Exception):
-    """A request that a provider would turn down; `status` is the HTTP status."""
+class TurnedDownError(Exception):
+    """A request that gets an HTTP error instead of a reply. `unexpected`: the script has no entry for it."""
 
-    def __init__(self, message: str, status: int = 400) -> None:
+    def __init__(self, message: str, status: int = 400, *, unexpected: bool = False) -> None:
         self.status = status
+        self.unexpected = unexpected
         super().__init__(message)
 
 
@@ -100,20 +101,20 @@ class Shape(ABC):
     path: ClassVar[str]
 
     def read(self, raw: bytes, headers: Mapping[str, str]) -> LLMRequest:
-        """Parse a request. Raises `BadRequestError` for one that the provider would turn down."""
+        """Parse a request. Raises `TurnedDownError` for one that makes no sense to the provider."""
         if not self._has_key(headers):
-            raise BadRequestError("no API key was sent", 401)
+            raise TurnedDownError("no API key was sent", 401)
         try:
             body = json.loads(raw)
         except ValueError as error:
-            raise BadRequestError(f"the body is not JSON: {error}") from None
+            raise TurnedDownError(f"the body is not JSON: {error}") from None
         if not isinstance(body, dict) or not isinstance(body.get("messages"), list) or not body["messages"]:
-            raise BadRequestError("the body has no 'messages'")
+            raise TurnedDownError("the body has no 'messages'")
         if not all(isinstance(message, dict) for message in body["messages"]):
-            raise BadRequestError("a message is no object")
+            raise TurnedDownError("a message is no object")
         if not isinstance(body.get("model"), str) or not body["model"]:
-            raise BadRequestError("the body has no 'model'")
-        return replace(self._request(raw, body), idempotency_key=headers.get("idempotency-key", ""))
+            raise TurnedDownError("the body has no 'model'")
+        return replace(self._request(raw, body, headers), idempotency_key=headers.get("idempotency-key", ""))
 
     @abstractmethod
     def answer(self, request: LLMRequest, completion: Completion, serial: str) -> Answer:
@@ -127,7 +128,7 @@ class Shape(ABC):
     def _has_key(self, headers: Mapping[str, str]) -> bool: ...
 
     @abstractmethod
-    def _request(self, raw: bytes, body: dict[str, Any]) -> LLMRequest: ...
+    def _request(self, raw: bytes, body: dict[str, Any], headers: Mapping[str, str]) -> LLMRequest: ...
 
 
 def make_request(
