@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .agent import Agent
-from .errors import AgentInputError, AgentOutputError, ConfigurationError
+from .errors import AgentInputError, AgentOutputError, ConfigurationError, SerializationError
 from .providers import LLMResponse
 from .serialization import JSONValue, adapter, dumps, restore, to_stored
 from .threads import call_in_thread
@@ -82,7 +82,10 @@ async def call(
         output = await call_in_thread(threads.executor, partial(agent.fn, **arguments))
         if inspect.isawaitable(output):
             output = await output
-    converted = to_stored(output)
+    try:
+        converted = to_stored(output)
+    except SerializationError as error:
+        raise SerializationError(error.path, error.why, node=agent.name) from None
     try:
         restore(converted, agent.returns)
     except ValidationError as error:

@@ -161,8 +161,10 @@ def _run_console(block: Block) -> None:
             check=False,
         )
         output = done.stdout.decode(errors="replace")
-        if done.returncode != wanted:
-            raise PageError(f"{block.place}: $ {command}\nexited {done.returncode}, not {wanted}:\n{output}")
+        # A shell reports a death by signal N as 128 + N; if it has replaced itself with the command, we get -N.
+        code = done.returncode if done.returncode >= 0 else 128 - done.returncode
+        if code != wanted:
+            raise PageError(f"{block.place}: $ {command}\nexited {code}, not {wanted}:\n{output}")
         if expected.strip() and "output varies" not in block.directives:
             _expect(block, expected, output)
 

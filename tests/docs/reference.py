@@ -97,7 +97,7 @@ def _plain(docstring: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
-def _tree(kind: type, depth: int = 0) -> Iterator[str]:
+def _tree(kind: type[Exception], depth: int = 0) -> Iterator[str]:
     yield "  " * depth + kind.__name__
     for child in kind.__subclasses__():
         if child.__module__ == errors.__name__:
