@@ -76,8 +76,6 @@ run(pipeline(shout, name="demo"), store=InMemoryStateStore(), observers=[show], 
 <!-- output -->
 ```text
 run_started
-checkpoint_saving
-checkpoint_saved
 node_started
 node_returned
 checkpoint_saving
@@ -86,8 +84,9 @@ run_finished
 ```"""
 
 _ORDER = (
-    "The first save of a life carries no outputs: it counts the life. Then each node is saved before anything that "
-    "depends on it starts; members of a fan-out that finish while a save is in flight share the next one."
+    "Each node is saved before anything that depends on it starts; members of a fan-out that finish while a save is in "
+    "flight share the next one. A life that carries a stored run on begins with a save of no outputs, which counts the "
+    "life. A failed attempt is saved before the next one."
 )
 
 
