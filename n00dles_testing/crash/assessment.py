@@ -1,0 +1,142 @@
+"""From lived scenarios to rows and results: who was really killed, what the judge says, how much stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..verdicts import ClauseResult, Finding, Verdict, overall
+from .exploration import ExplorationRow
+from .history import History, Life
+from .judge import CLAUSES, Baseline, Case, Clause
+from .points import Point
+from .story import tell
+
+__all__ = ["Played", "assess", "clause_results", "judge"]
+
+Replay = Callable[[Point | None], str | None]
+
+_UNDISTURBED = ("E01", "E17")
+"""The clauses that an undisturbed run can break as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A scenario that was lived. `paid` is what the LLM server was paid for, None if nobody counts."""
+
+    plan: tuple[Point | None, ...]
+    history: History
+    paid: int | None
+    seconds: float
+
+
+def judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Finding]:
+    """Return all faults of one scenario."""
+    return [
+        Finding(clause.id, message + ".", tell(case.history, why), replay)
+        for clause in clauses
+        if not (clause.comparing and case.baseline.unsettled)
+        for message, why in clause.check(case)
+    ]
+
+
+def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay: str | None) -> ExplorationRow:
+    """Judge one scenario. One whose kill did not happen is VACUOUS, whatever else it shows."""
+    history = played.history
+    vacuous = _not_killed(played)
+    paid = None if played.paid is None or usually_paid is None else (played.paid, usually_paid)
+    findings = [] if vacuous else judge(Case(history, baseline, paid), CLAUSES, replay)
+    settled = not vacuous and not baseline.unsettled
+    verdict = overall(
+        [
+            Verdict.VACUOUS if vacuous else Verdict.PASS if settled else Verdict.UNKNOWN,
+            *(Verdict.FAIL for _ in findings[:1]),
+        ]
+    )
+    first, after = history.lives[0], history.lives[1] if len(history.lives) > 1 else None
+    return ExplorationRow(
+        plan=played.plan,
+        killed_by=first.end.signal if first.end is not None else None,
+        simulated=first.end is not None and first.end.simulated,
+        on_disk=_on_disk(after),
+        paid=played.paid,
+        calls=len(history.calls),
+        recalled=_recalled(history),
+        same_output=not any(finding.clause == "E04" for finding in findings) if settled else None,
+        verdict=verdict,
+        reason=vacuous or ("" if settled else baseline.unsettled),
+        findings=tuple(findings),
+        story=tell(history),
+        lives=len(history.working),
+        seconds=played.seconds,
+    )
+
+
+def clause_results(
+    rows: Sequence[ExplorationRow], undisturbed: Sequence[Finding], baseline: Baseline, seconds: float
+) -> list[ClauseResult]:
+    """Sum up each clause over all rows; `undisturbed` are the faults of the two undisturbed runs."""
+    valid = [row for row in rows if row.verdict is not Verdict.VACUOUS]
+    results = []
+    for clause in CLAUSES:
+        own = [finding for row in valid for finding in row.findings if finding.clause == clause.id]
+        own += [finding for finding in undisturbed if finding.clause == clause.id]
+        scenarios = len(valid) + (2 if clause.id in _UNDISTURBED and valid else 0)
+        if own:
+            verdict, reason = Verdict.FAIL, _times(len(own), "fault")
+        elif clause.comparing and baseline.unsettled:
+            verdict, reason = Verdict.UNKNOWN, baseline.unsettled
+        else:
+            verdict, reason = Verdict.PASS, _skipped(len(rows) - len(valid))
+        results.append(ClauseResult(clause.id, clause.title, verdict, reason, scenarios, seconds, tuple(own)))
+    return results
+
+
+def undisturbed_findings(history: History, baseline: Baseline, replay: str | None) -> list[Finding]:
+    """Judge a run that nobody disturbed."""
+    clauses = [clause for clause in CLAUSES if clause.id in _UNDISTURBED]
+    return judge(Case(history, baseline), clauses, replay)
+
+
+def _not_killed(played: Played) -> str:
+    """Say why this scenario shows nothing, if so: a life did not die at its point by signal 9."""
+    for number, point in enumerate(played.plan, 1):
+        life = next((life for life in played.history.lives if life.number == number), None)
+        if point is not None and (life is None or not life.died_as_planned):
+            return f"the kill {point} of life {number} did not happen: {_instead(life)}"
+    return ""
+
+
+def _instead(life: Life | None) -> str:
+    if life is None:
+        return "there was no such life"
+    if life.end is not None and life.end.timed_out:
+        return f"it did not get there within {life.end.seconds:.0f} s"
+    if life.at_point is not None:
+        how = f"signal {life.end.signal}" if life.end is not None and life.end.signal else "no signal at all"
+        return f"it was there, and ended by {how}"
+    if life.outcomes and not life.outcomes[-1]["ok"]:
+        return f"it raised {life.outcomes[-1]['error']} before: {life.outcomes[-1]['message']}"
+    return "it never passed there"
+
+
+def _on_disk(after: Life | None) -> tuple[str, ...] | None:
+    if after is None or after.disk is None or not after.disk.get("exists"):
+        return None
+    return tuple(after.stored)
+
+
+def _recalled(history: History) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for life in history.lives[1:]:
+        completed = history.completed_before(life)
+        found |= dict.fromkeys(call.node for call in life.calls if call.node in completed)
+    return tuple(found)
+
+
+def _times(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"
+
+
+def _skipped(count: int) -> str:
+    return f"{_times(count, 'scenario')} not counted: the kill did not happen" if count else ""

@@ -1,0 +1,147 @@
+"""Choosing how lives are started: from what the user named, and from what this platform can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from n00dles.errors import ConfigurationError
+from n00dles.pipeline import Pipeline, Step, pipeline
+from n00dles.stores.adapt import as_store
+from n00dles.stores.base import StateStore
+
+from ..targets import load_target, target_of
+from .exploration import ExplorationError
+from .fork_server import ForkServer, fork_is_available
+from .in_process import InProcess
+from .life import Executor, ReferenceExecutor
+from .scenario import Backend, BackendError, Subject
+from .spawn import Spawn
+
+__all__ = ["Environment", "Mode", "Setup", "prepare"]
+
+Mode = Literal["fork", "spawn", "in-process"]
+Environment = Mapping[str, str] | Callable[[str], Mapping[str, str]] | None
+
+_MODES = ("fork", "spawn", "in-process")
+_PRIVATE_SQLITE = "sqlite"
+
+
+@dataclass(slots=True)
+class Setup:
+    """A backend that is ready, and all that was decided on the way to it.
+
+    `target` and `store_name` are for the report. `is_private` says that scenarios do not share the store.
+    """
+
+    mode: Mode
+    target: str
+    store_name: str
+    backend: Backend
+    start: Callable[[], Backend]
+    notes: list[str]
+    is_private: bool
+    _more: list[Backend] = field(default_factory=list)
+
+    def store_at(self, location: str) -> str:
+        """Return the text that opens the store of a scenario whose own folder is `location`."""
+        return f"sqlite:///{location}/run.db" if self.store_name == _PRIVATE_SQLITE else self.store_name
+
+    def workers(self, wanted: int) -> int:
+        """Return how many scenarios can be lived at a time."""
+        return 1 if self.mode == "in-process" else max(1, wanted)
+
+    def another(self) -> Backend:
+        """Start another backend of the same kind."""
+        self._more.append(self.start())
+        return self._more[-1]
+
+    def close(self) -> None:
+        """End all backends."""
+        for backend in (self.backend, *self._more):
+            backend.close()
+
+
+def prepare(target: Any, *, store: Any, mode: str | None, environment: Environment, executor: Any) -> Setup:
+    """Choose the mode and start its first backend. Raises `ExplorationError` for what cannot be done."""
+    if mode is not None and mode not in _MODES:
+        raise ExplorationError(f"there is no mode {mode!r}; choose one of {', '.join(_MODES)}.")
+    if not isinstance(target, str | Step):
+        raise ExplorationError(
+            f"{target!r} is no pipeline; give a pipeline(…), module:pipeline or path/to/file.py:pipeline."
+        )
+    address = target if isinstance(target, str) else target_of(target)
+    chosen, notes = _choose(cast(Mode | None, mode), address, store, executor)
+    try:
+        if chosen == "in-process":
+            return _in_process(target, address, store, executor, notes)
+        return _in_processes(chosen, cast(str, address), store, executor, environment, notes)
+    except (ConfigurationError, BackendError) as error:
+        raise ExplorationError(str(error)) from error
+
+
+def _choose(mode: Mode | None, address: str | None, store: Any, executor: Any) -> tuple[Mode, list[str]]:
+    notes: list[str] = []
+    obstacle = _obstacle(address, store, executor)
+    if mode == "in-process" or (mode is None and obstacle):
+        if obstacle:
+            notes.append(f"{obstacle}, so no other process can live its lives")
+        notes.append("death is simulated by an exception in this process; mode='fork' kills a real one")
+        return "in-process", notes
+    if obstacle:
+        raise ExplorationError(f"mode={mode!r} needs names that another process can import: {obstacle}.")
+    if mode in (None, "fork") and not fork_is_available():
+        return "spawn", ["this platform cannot fork, so each life is a fresh interpreter: slower, and as real"]
+    return mode or "fork", notes
+
+
+def _obstacle(address: str | None, store: Any, executor: Any) -> str:
+    if address is None:
+        return "the pipeline is not at the top level of a module (it was made inside a function)"
+    if store is not None and not isinstance(store, str):
+        return f"the store is an object ({store!r}), and not a URL or module:factory"
+    if executor is not None and not isinstance(executor, str):
+        return f"the executor is an object ({executor!r}), and not module:object"
+    if store == "memory://":
+        return "memory:// forgets everything with its process"
+    return ""
+
+
+def _in_process(target: str | Step, address: str | None, store: Any, executor: Any, notes: list[str]) -> Setup:
+    found = load_target(target, "pipeline") if isinstance(target, str) else target
+    whole = found if isinstance(found, Pipeline) else pipeline(found)
+    shared: StateStore | None = None if store is None or isinstance(store, str) else as_store(store)
+    runner: Executor = (
+        load_target(executor, "executor") if isinstance(executor, str) else executor or ReferenceExecutor()
+    )
+    name = repr(shared) if shared is not None else store or "memory://"
+    return Setup(
+        mode="in-process",
+        target=address or whole.name,
+        store_name=name,
+        backend=InProcess(whole, runner, shared),
+        start=lambda: InProcess(whole, runner, shared),
+        notes=notes,
+        is_private=name == "memory://",
+    )
+
+
+def _in_processes(
+    mode: Mode, address: str, store: str | None, executor: str | None, environment: Environment, notes: list[str]
+) -> Setup:
+    variables = environment("") if callable(environment) else environment
+    kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
+
+    def start() -> Backend:
+        return kind(Subject(address, executor), variables)
+
+    return Setup(
+        mode=mode,
+        target=address,
+        store_name=store or _PRIVATE_SQLITE,
+        backend=start(),
+        start=start,
+        notes=notes,
+        is_private=store is None or "://" not in store,
+    )

@@ -1,0 +1,175 @@
+"""The process of one life: it opens the store, instruments the pipeline, runs it, and ends by SIGKILL or `os._exit`.
+
+Run as a program (`python -m n00dles_testing.crash.child`) it is a fresh interpreter for one life; the fork server calls
+`live_and_exit` in a forked child.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import inspect
+import json
+import os
+import random
+import signal
+import sys
+import sysconfig
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from n00dles.errors import ConfigurationError
+from n00dles.pipeline import Pipeline
+from n00dles.stores.adapt import as_store
+from n00dles.stores.base import Closable, StateStore
+from n00dles.stores.urls import open_store
+
+from ..targets import load_target
+from .dependencies import describe
+from .instrument import Trigger
+from .ledger import LedgerWriter
+from .life import Executor, ReferenceExecutor, live, write_failure
+from .points import Kind, Point
+from .recorded_store import Fence
+from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, Scenario, Subject
+
+__all__ = ["CONTROL_VARIABLE", "load_subject", "close_store", "live_and_exit", "main", "open_scenario_store"]
+
+CONTROL_VARIABLE = "N00DLES_LLM_CONTROL"
+"""Names the control URL of a local LLM server that can kill a process once it has been paid by it."""
+
+
+def load_subject(subject: Subject) -> tuple[Pipeline, Executor]:
+    """Import what is to be tested. Raises `ConfigurationError` saying what is wrong with it."""
+    pipeline = load_target(subject.target, "pipeline")
+    executor = load_target(subject.executor, "executor") if subject.executor else ReferenceExecutor()
+    return pipeline, executor
+
+
+def open_scenario_store(text: str, location: str) -> StateStore:
+    """Open a scenario's store: a URL, or a factory that takes a location, or nothing."""
+    if "://" in text:
+        return open_store(text)
+    factory = load_target(text, "store")
+    return as_store(factory(location) if _takes_argument(factory) else factory())
+
+
+async def close_store(store: StateStore) -> None:
+    """Let go of what `store` holds, if it can."""
+    if isinstance(store, Closable):
+        await store.aclose()
+
+
+def live_and_exit(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> NoReturn:
+    """Live one life and end this process; it never returns."""
+    code = EXIT_FAILED
+    try:
+        os.environ.update(request.scenario.environment)
+        random.seed()  # forked children would all draw the same numbers
+        ledger = LedgerWriter(request.scenario.ledger, request.life)
+        try:
+            code = EXIT_FINISHED if asyncio.run(_live(request, pipeline, executor, ledger)) else EXIT_FAILED
+            if request.scenario.record:
+                ledger.write("modules", names=_installed_modules())
+        except BaseException as error:
+            write_failure(ledger, "run", error)
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            _flush(stream)
+        os._exit(code)
+
+
+async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, ledger: LedgerWriter) -> bool:
+    scenario = request.scenario
+    point = request.point
+    trigger = Trigger(
+        ledger,
+        point,
+        _die,
+        line=scenario.lines.get(point.subject) if point is not None and point.kind is Kind.DURING else None,
+        record=scenario.record,
+        arm=_arm_for(point),
+    )
+    store = open_scenario_store(scenario.store, scenario.location)
+    ok = await live(request, pipeline, executor, store, trigger, Fence())
+    await close_store(store)
+    return ok
+
+
+def _die() -> NoReturn:
+    os.kill(os.getpid(), signal.SIGKILL)
+    while True:  # another thread may be the one that is told first
+        time.sleep(1)
+
+
+def _arm_for(point: Point | None) -> Callable[[], None] | None:
+    control = os.environ.get(CONTROL_VARIABLE)
+    if point is None or point.kind is not Kind.DURING or not control:
+        return None
+    return lambda: _arm_kill(control)
+
+
+def _arm_kill(control: str) -> None:
+    """Have the LLM server kill this process at its next request, once it is counted as paid."""
+    place = urlsplit(control)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
+    try:
+        connection.request("POST", f"{place.path}/kill", body=json.dumps({"pid": os.getpid(), "request": 1}))
+        response = connection.getresponse()
+        if response.status != http.client.OK:
+            raise RuntimeError(f"the LLM server at {control} refused to arm a kill: {response.read()!r}")
+    finally:
+        connection.close()
+
+
+def _takes_argument(factory: Callable[..., Any]) -> bool:
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        return True
+    return any(
+        parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+        for parameter in signature.parameters.values()
+    )
+
+
+def _installed_modules() -> list[str]:
+    """Name what is imported of the standard library and of installed packages; the user's own is not ours to import."""
+    places = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+    own = ("n00dles.", "n00dles_testing.")
+    return sorted(
+        name
+        for name, module in list(sys.modules.items())
+        if name.startswith(own) or (getattr(module, "__file__", None) or "").startswith(places)
+    )
+
+
+def _flush(stream: Any) -> None:
+    # A closed or replaced stream has nothing left to say.
+    with suppress(OSError, ValueError, AttributeError):
+        stream.flush()
+
+
+def main(request_file: str) -> None:
+    """Be the fresh interpreter of one life, or describe the target; the request is JSON in a file."""
+    with open(request_file, encoding="utf-8") as file:
+        form = json.load(file)
+    answer = form.get("describe")
+    try:
+        pipeline, executor = load_subject(Subject(**form["subject"]))
+    except ConfigurationError as error:
+        if not answer:
+            raise
+        described: dict[str, Any] = {"error": str(error)}
+    else:
+        described = describe(pipeline)
+    if answer:
+        with open(answer, "w", encoding="utf-8") as file:
+            json.dump(described, file)
+        return
+    point = Point.parse(form["point"]) if form["point"] else None
+    request = LifeRequest(Scenario.from_dict(form["scenario"]), form["life"], point, form["again"])
+    live_and_exit(request, pipeline, executor)

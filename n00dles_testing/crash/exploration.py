@@ -1,0 +1,147 @@
+"""What an exploration found: one row a crash point, one result a clause, and what the reader has to know about both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..verdicts import ClauseResult, Finding, Verdict, overall
+from .points import Point
+
+__all__ = ["ExplorationError", "ExplorationReport", "ExplorationRow", "Progress"]
+
+
+class ExplorationError(Exception):
+    """There is nothing to explore: the target cannot be imported, or fails undisturbed. The message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationRow:
+    """One scenario: killed at `plan[0]`, resumed, and judged.
+
+    `killed_by` is the number of the signal that the first life died by, None if it did not die so; `simulated` if death
+    was an exception. `on_disk` are the nodes that the store held after the kill, None if it had no record of the run.
+    `paid` is what the LLM server was paid for in all lives (None if nobody counts), `recalled` the completed nodes that
+    were called again. `same_output` is None if that could not be told. `lives` counts those that had to work.
+    """
+
+    plan: tuple[Point | None, ...]
+    killed_by: int | None
+    simulated: bool
+    on_disk: tuple[str, ...] | None
+    paid: int | None
+    calls: int
+    recalled: tuple[str, ...]
+    same_output: bool | None
+    verdict: Verdict
+    reason: str
+    findings: tuple[Finding, ...]
+    story: tuple[str, ...]
+    lives: int
+    seconds: float
+
+    @property
+    def point(self) -> Point:
+        """The crash point of the first life."""
+        return next(point for point in self.plan if point is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {
+            "point": str(self.point),
+            "label": self.point.label,
+            "plan": [None if point is None else str(point) for point in self.plan],
+            "killed_by": self.killed_by,
+            "simulated": self.simulated,
+            "on_disk": None if self.on_disk is None else list(self.on_disk),
+            "paid": self.paid,
+            "calls": self.calls,
+            "recalled": list(self.recalled),
+            "same_output": self.same_output,
+            "verdict": self.verdict.value,
+            "reason": self.reason,
+            "findings": [finding.to_dict() for finding in self.findings],
+            "story": list(self.story),
+            "lives": self.lives,
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an exploration is. `row` is the one just judged; None while the undisturbed runs are made."""
+
+    done: int
+    total: int
+    row: ExplorationRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExplorationReport:
+    """All rows and all clauses of one exploration.
+
+    `nodes` are those that the undisturbed run called, `calls` how often in all, `paid` what its LLM server was paid for
+    (None if nobody counts). `points` is how many crash points there are; `left_out` were not tried. `notes` are what a
+    reader must know: another mode than asked for, an output that differs by itself, points that are not offered.
+    `seconds` is wall time of the whole, `scenario_seconds` of the scenarios alone.
+    """
+
+    target: str
+    mode: str
+    store: str
+    inputs: dict[str, Any]
+    nodes: tuple[str, ...]
+    calls: int
+    paid: int | None
+    points: int
+    left_out: int
+    rows: tuple[ExplorationRow, ...]
+    clauses: tuple[ClauseResult, ...]
+    notes: tuple[str, ...]
+    workers: int
+    seconds: float
+    scenario_seconds: float
+
+    @property
+    def verdict(self) -> Verdict:
+        """The one verdict for all: FAIL if anything failed, VACUOUS if a kill did not happen or nothing was tried."""
+        if not self.rows:
+            return Verdict.VACUOUS
+        return overall([*(row.verdict for row in self.rows), *(clause.verdict for clause in self.clauses)])
+
+    @property
+    def ok(self) -> bool:
+        """Whether a test may pass with it."""
+        return self.verdict.ok
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Every fault found, by clause."""
+        return tuple(finding for clause in self.clauses for finding in clause.findings)
+
+    @property
+    def scenarios_per_second(self) -> float:
+        """The rate of the scenarios alone, without the import and the undisturbed runs."""
+        return len(self.rows) / self.scenario_seconds if self.scenario_seconds else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain JSON types, for a file that another program reads."""
+        return {
+            "target": self.target,
+            "mode": self.mode,
+            "store": self.store,
+            "inputs": self.inputs,
+            "verdict": self.verdict.value,
+            "nodes": list(self.nodes),
+            "calls": self.calls,
+            "paid": self.paid,
+            "points": self.points,
+            "left_out": self.left_out,
+            "rows": [row.to_dict() for row in self.rows],
+            "clauses": [clause.to_dict() for clause in self.clauses],
+            "notes": list(self.notes),
+            "workers": self.workers,
+            "seconds": self.seconds,
+            "scenario_seconds": self.scenario_seconds,
+            "scenarios_per_second": self.scenarios_per_second,
+        }

@@ -1,0 +1,150 @@
+"""Kill a pipeline at each of its crash points, resume it, and judge what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from n00dles.context import stored_inputs
+
+from .assessment import assess, clause_results, undisturbed_findings
+from .backends import Environment, prepare
+from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
+from .history import History
+from .judge import Baseline
+from .player import Paid, Player
+from .points import Kind, Point, choose, enumerate_points
+from .scenario import BackendError
+
+__all__ = ["explore"]
+
+DEFAULT_TIME_LIMIT = 30.0
+
+
+def explore(
+    target: Any,
+    inputs: Mapping[str, Any],
+    *,
+    store: Any = None,
+    mode: str | None = None,
+    at: Sequence[str] | None = None,
+    budget: int | None = None,
+    workers: int = 1,
+    on_progress: Callable[[Progress], None] | None = None,
+    environment: Environment = None,
+    paid: Paid | None = None,
+    executor: Any = None,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+) -> ExplorationReport:
+    """Run `target` undisturbed, then once for every crash point: kill it there, resume it, and judge.
+
+    `target` is `module:pipeline`, `path/to/file.py:pipeline`, or a pipeline object. `store` is a URL, a factory target
+    (`module:factory`, called with a fresh folder), or an object, which only `mode="in-process"` can use; by default each
+    scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is fork),
+    "spawn" or "in-process".
+
+    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time.
+    `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
+    how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
+    `life.Executor`), as a target or an object. `time_limit` is seconds a life; one that takes longer is ended, and judged.
+
+    Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
+    """
+    started = time.monotonic()
+    stored = stored_inputs(inputs)
+    setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor)
+    if paid is not None and not callable(environment):
+        workers = 1  # one count for all: scenarios must not overlap
+    try:
+        with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
+            player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
+            return _explore(player, at, budget, setup.workers(workers), on_progress or _ignore, started)
+    except BackendError as error:
+        raise ExplorationError(str(error)) from error
+    finally:
+        setup.close()
+
+
+def _explore(
+    player: Player,
+    at: Sequence[str] | None,
+    budget: int | None,
+    workers: int,
+    on_progress: Callable[[Progress], None],
+    started: float,
+) -> ExplorationReport:
+    setup = player.setup
+    on_progress(Progress(0, 0))
+    first, second = player.undisturbed(), player.undisturbed()
+    description = setup.backend.description
+    baseline = Baseline(
+        first.history, second.history, {name: node["needs"] for name, node in description["nodes"].items()}
+    )
+    points, notes = _points(first.history, description)
+    try:
+        chosen = choose(points, at, budget)
+    except ValueError as error:
+        raise ExplorationError(str(error)) from error
+    player.lines = _middles(first.history)
+    begun = time.monotonic()
+    rows: list[ExplorationRow] = []
+    for played in player.play_all([(point,) for point in chosen], workers):
+        rows.append(assess(played, baseline, first.paid, player.replay(played.plan)))
+        on_progress(Progress(len(rows), len(chosen), rows[-1]))
+    rows.sort(key=lambda row: chosen.index(row.point))
+    seconds = time.monotonic() - begun
+    undisturbed = [
+        finding for run in (first, second) for finding in undisturbed_findings(run.history, baseline, player.replay(()))
+    ]
+    if baseline.unsettled:
+        notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
+    if first.paid is not None and first.paid < baseline.requests:
+        notes.append(
+            f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not see "
+            "them all, so what was paid is not to be relied on"
+        )
+    return ExplorationReport(
+        target=setup.target,
+        mode=setup.mode,
+        store=setup.store_name,
+        inputs=player.inputs,
+        nodes=tuple(baseline.calls),
+        calls=len(first.history.calls),
+        paid=first.paid,
+        points=len(points),
+        left_out=len(points) - len(chosen),
+        rows=tuple(rows),
+        clauses=tuple(clause_results(rows, undisturbed, baseline, seconds)),
+        notes=(*setup.notes, *notes),
+        workers=workers,
+        seconds=time.monotonic() - started,
+        scenario_seconds=seconds,
+    )
+
+
+def _points(history: History, description: Mapping[str, Any]) -> tuple[list[Point], list[str]]:
+    """Return the crash points of an undisturbed run, and what has to be said about those that are not offered."""
+    passed = []
+    for entry in history.entries:
+        if entry.life == 1 and entry.kind == "event":
+            passed.append((entry["event"], entry.data))
+        elif entry.life == 1 and entry.kind == "call_start":
+            passed.append(("body_entered", entry.data))
+    points = enumerate_points(passed)
+    middles = _middles(history)
+    models = {name for name, node in description["nodes"].items() if node["model"] is not None}
+    hidden = [p for p in points if p.kind is Kind.DURING and p.subject not in models and p.subject not in middles]
+    notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
+    return [point for point in points if point not in hidden], notes
+
+
+def _middles(history: History) -> dict[str, int]:
+    """Return, for each body, which of the lines that it executes is in the middle, counted from 1."""
+    return {call.node: call.lines // 2 + 1 for call in reversed(history.calls) if call.lines}
+
+
+def _ignore(progress: Progress) -> None:
+    """Show nothing."""

@@ -1,0 +1,166 @@
+"""The ledger of one scenario, read: what was called, saved and found on disk, life by life."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .ledger import Entry
+from .scenario import LifeEnd
+from .typed import canonical
+
+__all__ = ["Call", "History", "Life", "Save", "same"]
+
+
+@dataclass(slots=True)
+class Call:
+    """One true call of a node. `began` and `ended` are positions in the ledger; `ended` is None for one cut short.
+
+    A body has `arguments`, a model a `request` (prompt, system, and the rest), each as typed JSON.
+    """
+
+    node: str
+    life: int
+    began: int
+    arguments: dict[str, Any] | None = None
+    request: dict[str, Any] | None = None
+    ended: int | None = None
+    output: Any = None
+    error: str | None = None
+    lines: int | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether it returned."""
+        return self.ended is not None and self.error is None
+
+
+@dataclass(slots=True)
+class Save:
+    """One save as it was handed to the store: `nodes` is all that was complete. `ended` is None if it was cut short."""
+
+    nodes: list[str]
+    began: int
+    ended: int | None = None
+    error: str | None = None
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the store returned."""
+        return self.ended is not None and self.error is None
+
+
+@dataclass(slots=True)
+class Life:
+    """What happened in one process. `disk` is what the store held as it started (None in the first life)."""
+
+    number: int
+    again: bool = False
+    disk: dict[str, Any] | None = None
+    calls: list[Call] = field(default_factory=list)
+    saves: list[Save] = field(default_factory=list)
+    events: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    outcomes: list[dict[str, Any]] = field(default_factory=list)
+    at_point: dict[str, Any] | None = None
+    end: LifeEnd | None = None
+
+    @property
+    def stored(self) -> list[str]:
+        """The nodes that the store held as it started."""
+        return list((self.disk or {}).get("nodes") or ())
+
+    @property
+    def was_finished(self) -> bool:
+        """Whether the run was already finished as it started."""
+        return self.again or (self.disk or {}).get("status") == "finished"
+
+    @property
+    def died_as_planned(self) -> bool:
+        """Whether it was alive at its crash point, and then died by signal 9."""
+        return self.at_point is not None and self.end is not None and self.end.was_killed
+
+
+class History:
+    """All lives of one scenario."""
+
+    def __init__(self, entries: Sequence[Entry], ends: Sequence[LifeEnd]) -> None:
+        self.entries = entries
+        by_number: dict[int, Life] = {}
+        for position, entry in enumerate(entries):
+            life = by_number.setdefault(entry.life, Life(entry.life))
+            _take(life, position, entry)
+        for end in ends:
+            by_number.setdefault(end.life, Life(end.life)).end = end
+        self.lives = [by_number[number] for number in sorted(by_number)]
+
+    @property
+    def working(self) -> list[Life]:
+        """The lives that had to bring the run to its end; not the one after it."""
+        return [life for life in self.lives if not life.again]
+
+    @property
+    def again(self) -> Life | None:
+        """The life after the end, if there was one."""
+        return next((life for life in self.lives if life.again), None)
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls of the working lives, in order."""
+        return [call for life in self.working for call in life.calls]
+
+    @property
+    def outcome(self) -> dict[str, Any] | None:
+        """How the run ended, if it did."""
+        outcomes = self.working[-1].outcomes if self.working else []
+        return outcomes[-1] if outcomes else None
+
+    def completed_before(self, life: Life) -> dict[str, str]:
+        """Return the nodes that are complete as `life` starts, with why: a save was acknowledged, or it was found stored."""
+        reasons = dict.fromkeys(life.stored, "it was in the store")
+        for earlier in self.lives:
+            if earlier.number < life.number:
+                for save in earlier.saves:
+                    if save.acknowledged:
+                        reasons |= dict.fromkeys(save.nodes, f"its save was acknowledged in life {earlier.number}")
+        return reasons
+
+
+def _take(life: Life, position: int, entry: Entry) -> None:
+    match entry.kind:
+        case "life_start":
+            life.again = entry["again"]
+        case "disk":
+            life.disk = entry.data
+        case "call_start":
+            life.calls.append(Call(entry["node"], life.number, position, arguments=entry.get("arguments")))
+        case "llm_request":
+            call = _open_call(life, entry["node"])
+            if call is not None:
+                call.request = {name: entry[name] for name in ("prompt", "system", "kwargs")}
+        case "call_end":
+            call = _open_call(life, entry["node"])
+            if call is not None:
+                call.ended, call.output, call.error = position, entry.get("output"), entry.get("error")
+                call.lines = entry.get("lines")
+        case "save_start":
+            life.saves.append(Save(entry["nodes"], position))
+        case "save_end":
+            save = next((s for s in life.saves if s.ended is None and s.nodes == entry["nodes"]), None)
+            if save is not None:
+                save.ended, save.error = position, entry.get("error")
+        case "event":
+            life.events.append((position, entry["event"], entry.data))
+        case "outcome":
+            life.outcomes.append(entry.data)
+        case "at_point":
+            life.at_point = entry.data
+
+
+def _open_call(life: Life, node: str) -> Call | None:
+    return next((call for call in reversed(life.calls) if call.node == node and call.ended is None), None)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two typed forms are equal in value and type."""
+    return canonical(one) == canonical(other)

@@ -1,0 +1,146 @@
+"""Lives as calls in this process: the fast inner loop, and what is left for a pipeline that no other process can import.
+
+An exception that nothing catches stands for the kill, and a fence keeps the dead life's surviving tasks from the store
+and from the ledger. That is weaker than SIGKILL: `finally` blocks still run, and threads live on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from n00dles.pipeline import Pipeline
+from n00dles.stores.base import StateStore
+from n00dles.stores.memory import InMemoryStateStore
+
+from .child import close_store, open_scenario_store
+from .dependencies import describe
+from .instrument import Trigger
+from .ledger import LedgerWriter
+from .life import Executor, live
+from .points import Kind
+from .recorded_store import Fence, SimulatedDeath
+from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play
+
+__all__ = ["InProcess"]
+
+
+class InProcess:
+    """Lives every life here, each on an event loop of its own.
+
+    `store` serves all scenarios; without one each scenario opens what its text says, and `memory://` lasts as long as the
+    scenario.
+    """
+
+    def __init__(self, pipeline: Pipeline, executor: Executor, store: StateStore | None = None) -> None:
+        self.description: dict[str, Any] = describe(pipeline)
+        self._pipeline = pipeline
+        self._executor = executor
+        self._store = store
+
+    def play(self, scenario: Scenario) -> list[LifeEnd]:
+        """Live all lives of `scenario`."""
+        memory = InMemoryStateStore() if self._store is None and scenario.store == "memory://" else None
+        return play(scenario, lambda request: self._live(request, self._store or memory))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _live(self, request: LifeRequest, kept: StateStore | None) -> LifeEnd:
+        scenario, point = request.scenario, request.point
+        ledger, fence = LedgerWriter(scenario.ledger, request.life), Fence()
+
+        def die() -> NoReturn:
+            fence.down = True
+            ledger.stop()
+            raise SimulatedDeath
+
+        line = scenario.lines.get(point.subject) if point is not None and point.kind is Kind.DURING else None
+        trigger = Trigger(ledger, point, die, line=line, record=scenario.record)
+        started = time.monotonic()
+        code: int | None = None
+        timed_out = False
+        try:
+            with _environment(scenario.environment):
+                finished = _run_to_end(
+                    lambda: _limited(self._lived(request, kept, trigger, fence), scenario.time_limit)
+                )
+            code = EXIT_FINISHED if finished else EXIT_FAILED
+        except TimeoutError:
+            fence.down = timed_out = True
+        except (Exception, SimulatedDeath, BaseExceptionGroup):
+            # A death may come wrapped in the group of a task group, or in whatever an executor makes of it.
+            if not fence.down:
+                raise
+        finally:
+            ledger.close()
+        return LifeEnd(
+            life=request.life,
+            pid=os.getpid(),
+            point=None if point is None else str(point),
+            signal=None,
+            exit_code=code,
+            timed_out=timed_out,
+            seconds=time.monotonic() - started,
+            simulated=fence.down and code is None and not timed_out,
+        )
+
+    async def _lived(self, request: LifeRequest, kept: StateStore | None, trigger: Trigger, fence: Fence) -> bool:
+        if kept is not None:
+            return await live(request, self._pipeline, self._executor, kept, trigger, fence)
+        store = open_scenario_store(request.scenario.store, request.scenario.location)
+        try:
+            return await live(request, self._pipeline, self._executor, store, trigger, fence)
+        finally:
+            await close_store(store)
+
+
+async def _limited(life: Coroutine[Any, Any, bool], limit: float) -> bool:
+    asyncio.get_running_loop().set_exception_handler(_ignore_the_dead)
+    return await asyncio.wait_for(life, limit)
+
+
+def _ignore_the_dead(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if not isinstance(context.get("exception"), SimulatedDeath):
+        loop.default_exception_handler(context)
+
+
+def _run_to_end(life: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+    """Run `life` on a fresh event loop; in a thread of its own if this one has a loop that runs."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(life())
+    ended: list[Any] = []
+
+    def work() -> None:
+        try:
+            ended.append(asyncio.run(life()))
+        except BaseException as error:  # handed on to the caller
+            ended.append(error)
+
+    thread = threading.Thread(target=work, name="n00dles-testing-life")
+    thread.start()
+    thread.join()
+    if isinstance(ended[0], BaseException):
+        raise ended[0]
+    return bool(ended[0])
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,213 @@
+"""Putting ears into a pipeline: every true call, request and save goes to the ledger, and one of them is the last.
+
+What an executor says about itself is recorded too, but not believed: the functions and the providers of the agents and
+the store are wrapped, so that a broken executor cannot hide a call.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from n00dles.agent import Agent
+from n00dles.events import Event
+from n00dles.pipeline import Pipeline
+from n00dles.providers.base import LLMResponse, Provider
+
+from .ledger import LedgerWriter
+from .points import Kind, Occurrences, Point, points_of
+from .tracing import LineWatch, code_of, watching
+from .typed import encode
+
+__all__ = ["Trigger", "instrumented", "nodes_by_agent"]
+
+
+class Trigger:
+    """Watches one life pass its crash points, writes what it sees, and ends the life at one of them.
+
+    `die` does not return: it is a SIGKILL, or raises what stands for one. `arm` has the LLM server kill this process
+    once it has been paid; None if there is no such server.
+    """
+
+    def __init__(
+        self,
+        ledger: LedgerWriter,
+        point: Point | None,
+        die: Callable[[], None],
+        *,
+        line: int | None = None,
+        record: bool = False,
+        arm: Callable[[], None] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.point = point
+        self.line = line
+        self.record = record
+        self.arm = arm
+        self._die = die
+        self._passed = Occurrences()
+
+    def observe(self, event: Event) -> None:
+        """Be an observer of the run."""
+        fields = _plain(event)
+        self.ledger.write("event", event=event.name, **fields)
+        for point in points_of(event.name, fields):
+            if self._passed.number(point) == self.point:
+                self.fire(event.name)
+
+    def enters(self, node: str) -> bool:
+        """Note that a call of `node` begins, and return whether the process is to die during this call."""
+        return self._passed.number(Point(Kind.DURING, node)) == self.point
+
+    def fire(self, where: str) -> None:
+        """Write that the process is alive at the point, and end it."""
+        self.ledger.write("at_point", point=str(self.point), where=where)
+        self._die()
+
+
+def nodes_by_agent(pipeline: Pipeline) -> list[tuple[str, Agent]]:
+    """Return every agent that may be called, with the name of the node in whose stead it is: fallbacks included."""
+    found: list[tuple[str, Agent]] = []
+    seen: set[int] = set()
+    for member in pipeline.agents():
+        agent: Agent | None = member
+        while agent is not None and id(agent) not in seen:
+            seen.add(id(agent))
+            found.append((member.name, agent))
+            agent = agent.fallback
+    return found
+
+
+@contextmanager
+def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
+    """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
+    restore: list[Callable[[], None]] = []
+    try:
+        for node, agent in nodes_by_agent(pipeline):
+            if agent.model is None:
+                restore.append(_replace(agent, "fn", _recorded_body(node, agent.fn, trigger)))
+            else:
+                provider = _RecordedProvider(node, agent.resolve_provider(), trigger)
+                restore.append(_replace(agent, "provider", provider))
+        yield
+    finally:
+        for undo in reversed(restore):
+            undo()
+
+
+def _replace(agent: Agent, name: str, value: Any) -> Callable[[], None]:
+    before = getattr(agent, name)
+    object.__setattr__(agent, name, value)
+    return lambda: object.__setattr__(agent, name, before)
+
+
+def _recorded_body(node: str, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(body):
+
+        async def recorded_async(*args: Any, **kwargs: Any) -> Any:
+            with _recorded_call(node, body, trigger, args, kwargs) as finish:
+                return finish(await body(*args, **kwargs))
+
+        return _dressed(recorded_async, body)
+
+    def recorded(*args: Any, **kwargs: Any) -> Any:
+        with _recorded_call(node, body, trigger, args, kwargs) as finish:
+            output = body(*args, **kwargs)
+            return _recorded_await(output, finish) if inspect.isawaitable(output) else finish(output)
+
+    return _dressed(recorded, body)
+
+
+async def _recorded_await(output: Awaitable[Any], finish: Callable[[Any], Any]) -> Any:
+    return finish(await output)
+
+
+def _dressed(wrapper: Callable[..., Any], body: Callable[..., Any]) -> Callable[..., Any]:
+    for name in ("__module__", "__name__", "__qualname__", "__doc__", "__annotations__"):
+        if hasattr(body, name):
+            setattr(wrapper, name, getattr(body, name))
+    wrapper.__wrapped__ = body  # type: ignore[attr-defined]
+    return wrapper
+
+
+@contextmanager
+def _recorded_call(
+    node: str, body: Callable[..., Any], trigger: Trigger, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Iterator[Callable[[Any], Any]]:
+    dies = trigger.enters(node)
+    arguments = {**{str(index): encode(value) for index, value in enumerate(args)}, **_encoded(kwargs)}
+    trigger.ledger.write("call_start", node=node, arguments=arguments)
+    code = code_of(body)
+    watch: LineWatch | None = None
+    if code is not None and (dies or trigger.record):
+        watch = LineWatch(code, trigger.line if dies else None, lambda line: trigger.fire(f"line {line} of its body"))
+
+    def finish(output: Any) -> Any:
+        trigger.ledger.write("call_end", node=node, output=encode(output), lines=watch.lines if watch else None)
+        return output
+
+    try:
+        with watching(watch):
+            yield finish
+    except BaseException as error:
+        trigger.ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}")
+        raise
+
+
+def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: encode(value) for name, value in values.items()}
+
+
+class _RecordedProvider:
+    """The provider of one agent; what goes through it is written down."""
+
+    def __init__(self, node: str, inner: Provider, trigger: Trigger) -> None:
+        self._node = node
+        self._inner = inner
+        self._trigger = trigger
+        # Capabilities may be looked for without calling, so they have to be attributes of their own.
+        for name in ("check", "preload", "aclose"):
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
+
+    async def complete(self, prompt: str, system: str, **kwargs: Any) -> LLMResponse:
+        """Send the request and return the answer, unless this is the request at which the process dies."""
+        trigger, ledger = self._trigger, self._trigger.ledger
+        dies = trigger.enters(self._node)
+        ledger.write("call_start", node=self._node)
+        ledger.write("llm_request", node=self._node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
+        if dies and trigger.arm is not None:
+            ledger.write("at_point", point=str(trigger.point), where="the LLM has been paid and has not replied")
+            trigger.arm()
+        try:
+            response = await self._inner.complete(prompt, system, **kwargs)
+        except BaseException as error:
+            ledger.write("call_end", node=self._node, error=f"{type(error).__name__}: {error}")
+            raise
+        if dies:  # there is no such server, or the request went elsewhere
+            trigger.fire("the LLM has been paid and its reply is not used")
+        ledger.write(
+            "llm_reply",
+            node=self._node,
+            content=response.content,
+            input_tokens=response.input_tokens,
+            output_tokens=response.output_tokens,
+        )
+        ledger.write("call_end", node=self._node, output=encode(response.content))
+        return response
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _plain(event: Event) -> dict[str, Any]:
+    """Return what an event says in JSON types: names as they are, values with their types."""
+    names = [name for name in cast(Any, type(event)).__dataclass_fields__ if name != "run_id"]
+    values = {name: getattr(event, name) for name in names}
+    return {name: list(value) if isinstance(value, tuple) else _encoded_field(value) for name, value in values.items()}
+
+
+def _encoded_field(value: Any) -> Any:
+    return _encoded(value) if isinstance(value, Mapping) else encode(value)

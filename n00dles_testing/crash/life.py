@@ -1,0 +1,148 @@
+"""One life of a run: look at what the store holds, run or resume, write down how it ended."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import n00dles
+from n00dles.context import PipelineContext
+from n00dles.events import Observer
+from n00dles.pipeline import Pipeline
+from n00dles.result import RunResult
+from n00dles.stores.base import Loads, StateStore
+
+from .instrument import Trigger, instrumented
+from .ledger import LedgerWriter
+from .recorded_store import Fence, recorded_store
+from .scenario import LifeRequest
+from .typed import encode
+
+__all__ = ["Executor", "ReferenceExecutor", "live", "write_failure"]
+
+
+class Executor(Protocol):
+    """What is asked of an executor to be judged: to run, and to resume. Both end in a result or raise."""
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        """Run `pipeline` under `run_id`; a run that is stored is continued."""
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        """Continue the stored run `run_id`."""
+
+
+class ReferenceExecutor:
+    """The one of n00dles."""
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        """Run with `arun`."""
+        return await n00dles.arun(pipeline, run_id=run_id, store=store, observers=observers, **inputs)
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        """Resume with `aresume`."""
+        return await n00dles.aresume(pipeline, run_id, store=store, observers=observers)
+
+
+async def live(
+    request: LifeRequest,
+    pipeline: Pipeline,
+    executor: Executor,
+    store: StateStore,
+    trigger: Trigger,
+    fence: Fence,
+) -> bool:
+    """Live one life, and return whether the run returned a result. Errors of the run are written down, not raised."""
+    ledger = trigger.ledger
+    ledger.write("life_start", point=None if request.point is None else str(request.point), again=request.again)
+    stored = False
+    if request.life > 1:
+        stored = await _look(store, request, ledger)
+    # Only a stored run can be resumed; killed before there is a record, it is run anew.
+    ways = ["resume", "run"] if request.again else ["resume" if stored else "run"]
+    ok = True
+    for how in ways:
+        try:
+            with instrumented(pipeline, trigger):
+                result = await _go(how, request, pipeline, executor, recorded_store(store, ledger, fence), trigger)
+        except Exception as error:
+            write_failure(ledger, how, error)
+            ok = False
+        else:
+            ledger.write("outcome", how=how, ok=True, **_result(result))
+    if request.again and ok and request.scenario.forget:
+        await store.delete(request.scenario.run_id)
+    return ok
+
+
+async def _go(
+    how: str, request: LifeRequest, pipeline: Pipeline, executor: Executor, store: StateStore, trigger: Trigger
+) -> RunResult:
+    scenario, observers = request.scenario, (trigger.observe,)
+    if how == "resume":
+        return await executor.resume(pipeline, run_id=scenario.run_id, store=store, observers=observers)
+    return await executor.run(
+        pipeline, run_id=scenario.run_id, store=store, observers=observers, inputs=scenario.inputs
+    )
+
+
+async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -> bool:
+    """Write down what the store holds between two lives; a store that cannot load without creating is asked that way."""
+    scenario = request.scenario
+    context: PipelineContext | None
+    try:
+        if isinstance(store, Loads):
+            context = await store.load(scenario.run_id)
+        else:
+            context = await store.load_or_create(scenario.run_id, scenario.inputs)
+    except Exception as error:
+        ledger.write("disk", error=f"{type(error).__name__}: {error}")
+        return True
+    if context is None:
+        ledger.write("disk", exists=False, nodes=[])
+        return False
+    status = getattr(context, "status", None)
+    ledger.write("disk", exists=True, nodes=list(context.order), status=status, revision=context.revision)
+    return True
+
+
+def write_failure(ledger: LedgerWriter, how: str, error: BaseException) -> None:
+    """Write down an error that ends a life."""
+    lines = traceback.format_exception(error)
+    ledger.write(
+        "outcome", how=how, ok=False, error=type(error).__name__, message=str(error), traceback="".join(lines)[-4000:]
+    )
+
+
+def _result(result: RunResult) -> dict[str, Any]:
+    traces = [
+        {
+            "name": trace.name,
+            "status": trace.status,
+            "input_tokens": trace.input_tokens,
+            "output_tokens": trace.output_tokens,
+            "attempts": trace.attempts,
+        }
+        for trace in result.agent_traces
+    ]
+    return {"output": encode(result.output), "tokens": result.total_tokens, "traces": traces}

@@ -1,0 +1,189 @@
+"""Crash points: the moments of a run at which its process can be killed, each with a stable name.
+
+They are enumerated from the events of one undisturbed run, so a point that is listed was really passed. Saves are
+addressed by the node whose output they carry, not by a number: members of a fan-out may share a save, and a shared
+counter would have moved on by the time the save is done.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+__all__ = ["Kind", "Point", "choose", "enumerate_points", "points_of"]
+
+
+class Kind(StrEnum):
+    """What the process is doing when it dies."""
+
+    RUN_STARTED = "run-started"
+    """The record is loaded; nothing has been saved or called in this life."""
+
+    BEFORE_OPENING_SAVE = "before-opening-save"
+    AFTER_OPENING_SAVE = "after-opening-save"
+    """Around the save with which a life begins: it carries no output. Later ones of that kind count failed attempts."""
+
+    BEFORE = "before"
+    """The node is about to be called."""
+
+    DURING = "during"
+    """In the middle of the node: at a line of its body, or when the LLM has been paid and its reply is not here."""
+
+    AFTER = "after"
+    """The node has returned: its effects are done, its output is not saved."""
+
+    BEFORE_SAVE = "before-save"
+    AFTER_SAVE = "after-save"
+    """Around the save that carries the node's output."""
+
+    ROUTED = "routed"
+    """A branch has chosen its route, which has not been started."""
+
+    JOINED = "joined"
+    """All members of a fan-out are stored; what follows has not been started."""
+
+    RUN_FINISHED = "run-finished"
+    """Everything is stored; `run` has not returned."""
+
+
+_LABELS = {
+    Kind.RUN_STARTED: "run started",
+    Kind.BEFORE_OPENING_SAVE: "before the opening save",
+    Kind.AFTER_OPENING_SAVE: "after the opening save",
+    Kind.BEFORE: "before {}",
+    Kind.DURING: "during {}",
+    Kind.AFTER: "after {}, not saved",
+    Kind.BEFORE_SAVE: "before the save of {}",
+    Kind.AFTER_SAVE: "after the save of {}",
+    Kind.ROUTED: "{} routed",
+    Kind.JOINED: "{} joined",
+    Kind.RUN_FINISHED: "run finished",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One crash point. `str` gives its stable id, as in `after-save:writer`; `parse` reads it.
+
+    `occurrence` counts from 1 within one life: `before:writer#2` is the second attempt of `writer`.
+    """
+
+    kind: Kind
+    subject: str = ""
+    occurrence: int = 1
+
+    def __str__(self) -> str:
+        number = f"#{self.occurrence}" if self.occurrence > 1 else ""
+        return f"{self.kind}:{self.subject}{number}" if self.subject else f"{self.kind}{number}"
+
+    @property
+    def label(self) -> str:
+        """The point in words, for a table."""
+        number = f" (time {self.occurrence})" if self.occurrence > 1 else ""
+        if number and self.kind in (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE):
+            return f"{self.kind.split('-')[0]} save {self.occurrence} without outputs"
+        return _LABELS[self.kind].format(self.subject) + number
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read an id. Raises `ValueError` naming the kinds if it is none."""
+        kind, _, rest = text.partition(":")
+        head, number = _split_number(rest if rest else kind)
+        try:
+            found = Kind(kind if rest else head)
+        except ValueError:
+            raise ValueError(
+                f"{text!r} is no crash point. Write one of: {', '.join(_example(kind) for kind in Kind)}."
+            ) from None
+        subject = head if rest else ""
+        if bool(subject) != ("{}" in _LABELS[found]):
+            raise ValueError(f"{text!r} is no crash point: write it as {_example(found)}.")
+        return cls(found, subject, number)
+
+
+def _split_number(text: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(.*)#([1-9][0-9]*)", text)
+    return (match[1], int(match[2])) if match else (text, 1)
+
+
+def _example(kind: Kind) -> str:
+    return f"{kind}:NAME" if "{}" in _LABELS[kind] else str(kind)
+
+
+def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
+    """Return the points that an event of the executor stands for, each without its occurrence.
+
+    `fields` are those of the event: `node`, `nodes`, `branch`, `group`.
+    """
+    nodes = tuple(fields.get("nodes") or ())
+    match event:
+        case "run_started":
+            return [Point(Kind.RUN_STARTED)]
+        case "node_started":
+            return [Point(Kind.BEFORE, fields["node"])]
+        case "node_returned":
+            return [Point(Kind.AFTER, fields["node"])]
+        case "checkpoint_saving":
+            return [Point(Kind.BEFORE_SAVE, node) for node in nodes] or [Point(Kind.BEFORE_OPENING_SAVE)]
+        case "checkpoint_saved":
+            return [Point(Kind.AFTER_SAVE, node) for node in nodes] or [Point(Kind.AFTER_OPENING_SAVE)]
+        case "branch_routed":
+            return [Point(Kind.ROUTED, fields["branch"])]
+        case "group_joined":
+            return [Point(Kind.JOINED, fields["group"])]
+        case "run_finished":
+            return [Point(Kind.RUN_FINISHED)]
+    return []
+
+
+class Occurrences:
+    """Numbers the points of one life as they are passed."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[Point] = Counter()
+
+    def number(self, point: Point) -> Point:
+        """Return `point` with its occurrence: how often it has been passed, this time included."""
+        self._seen[point] += 1
+        return Point(point.kind, point.subject, self._seen[point])
+
+
+def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Point]:
+    """List the crash points of an undisturbed run from its events, in order, each once.
+
+    `passed` are the events as name and fields; a body that was entered is the event `body_entered` with its `node`.
+    """
+    occurrences = Occurrences()
+    points: list[Point] = []
+    for event, fields in passed:
+        found = [Point(Kind.DURING, fields["node"])] if event == "body_entered" else points_of(event, fields)
+        points += [occurrences.number(point) for point in found]
+    return points
+
+
+def choose(points: Sequence[Point], at: Sequence[str] | None, budget: int | None) -> list[Point]:
+    """Return the points to try: those that `at` names, at most `budget` of them, spread evenly.
+
+    An entry of `at` is an id (`after-save:writer`), a pattern (`*-save:*`), a kind (`during`) or a node (`writer`).
+    Raises `ValueError` for an entry that fits no point.
+    """
+    chosen = list(points)
+    if at is not None:
+        for text in at:
+            if not any(_fits(point, text) for point in points):
+                raise ValueError(
+                    f"this pipeline has no crash point {text!r}. It has: {', '.join(str(point) for point in points)}."
+                )
+        chosen = [point for point in points if any(_fits(point, text) for text in at)]
+    if budget is None or budget >= len(chosen):
+        return chosen
+    return [chosen[index * len(chosen) // budget] for index in range(budget)]
+
+
+def _fits(point: Point, text: str) -> bool:
+    return text in (str(point), point.kind, point.subject) or fnmatch.fnmatchcase(str(point), text)

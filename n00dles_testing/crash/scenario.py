@@ -1,0 +1,131 @@
+"""A scenario: one run of one pipeline, through as many lives as it takes, one crash point a life.
+
+How a life is started (a fork, a fresh interpreter, a call) is the affair of a backend; which lives there are is decided
+here, the same way for all of them.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Protocol, Self
+
+from .points import Point
+
+__all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "Scenario", "Subject", "play"]
+
+EXIT_FINISHED = 0
+"""The run returned a result, which is in the ledger."""
+EXIT_FAILED = 3
+"""The run raised an error, which is in the ledger."""
+
+_SIGKILL = int(getattr(signal, "SIGKILL", 9))
+
+
+class BackendError(RuntimeError):
+    """Lives cannot be started at all: the target cannot be imported, or it cannot be forked. The message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is put to the test, by names that another process can follow.
+
+    `target` is a pipeline as in `targets.load_target`; `executor` an object with `run` and `resume` (see
+    `child.Executor`), None for the one of n00dles.
+    """
+
+    target: str
+    executor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One run and its plan: where each life is killed, in order. Lives beyond the plan are left alone.
+
+    `store` is a URL or a factory target; `location` a folder that is this scenario's own. `lines` says, for bodies, at
+    which line executed (counting from 1) the middle is. `environment` is put into that of each life. `record` has each
+    body's lines counted, `forget` has the run deleted after a good end (the store is somebody's). `time_limit` is seconds a life.
+    """
+
+    run_id: str
+    inputs: Mapping[str, Any]
+    store: str
+    location: str
+    ledger: str
+    plan: tuple[Point | None, ...] = ()
+    lines: Mapping[str, int] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    record: bool = False
+    forget: bool = False
+    time_limit: float = 30.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in JSON types, to be sent to another process."""
+        return {**asdict(self), "plan": [None if point is None else str(point) for point in self.plan]}
+
+    @classmethod
+    def from_dict(cls, form: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` made."""
+        plan = tuple(None if text is None else Point.parse(text) for text in form["plan"])
+        return cls(**{**form, "plan": plan})
+
+
+@dataclass(frozen=True, slots=True)
+class LifeRequest:
+    """One life to be lived: `point` is where it dies, None to let it be.
+
+    `again` is the life after the end: the run is finished, and is resumed and run once more.
+    """
+
+    scenario: Scenario
+    life: int
+    point: Point | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LifeEnd:
+    """How a life ended, by the word of the operating system: a signal, or an exit code, or our time limit.
+
+    `simulated` is a death by an exception, in the in-process mode.
+    """
+
+    life: int
+    pid: int
+    point: str | None
+    signal: int | None
+    exit_code: int | None
+    timed_out: bool
+    seconds: float
+    simulated: bool = False
+
+    @property
+    def was_killed(self) -> bool:
+        """Whether it died by signal 9 (or what stands for it), and not because we ended its waiting."""
+        return (self.signal == _SIGKILL or self.simulated) and not self.timed_out
+
+
+class Backend(Protocol):
+    """Something that can start lives. `description` says what the target looks like (see `dependencies.describe`)."""
+
+    description: dict[str, Any]
+
+    def play(self, scenario: Scenario) -> list[LifeEnd]:
+        """Live `scenario` to its end. Raises `BackendError` if that is not possible."""
+
+    def close(self) -> None:
+        """End every process that was started. May be called twice."""
+
+
+def play(scenario: Scenario, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
+    """Live one life after the other: while one is killed as planned, the next follows; a finished run lives once more."""
+    ends: list[LifeEnd] = []
+    for life in range(1, len(scenario.plan) + 2):
+        point = scenario.plan[life - 1] if life <= len(scenario.plan) else None
+        ends.append(live(LifeRequest(scenario, life, point)))
+        if point is None or not ends[-1].was_killed:
+            break
+    if ends[-1].exit_code == EXIT_FINISHED:
+        ends.append(live(LifeRequest(scenario, len(ends) + 1, again=True)))
+    return ends

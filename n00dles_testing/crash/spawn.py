@@ -1,0 +1,96 @@
+"""A fresh interpreter for every life: slower than a fork by an order of magnitude, and free of all it shares.
+
+Forked children have one hash seed, one set of imports and one set of caches in common; here nothing is. It is also what
+runs where a process cannot be copied.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .processes import start_interpreter
+from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, play
+
+__all__ = ["Spawn"]
+
+_CHILD = f"{__package__}.child"
+
+
+class Spawn:
+    """Starts fresh interpreters. Starting it imports the target in one; `BackendError` says why that failed."""
+
+    def __init__(
+        self, subject: Subject, environment: Mapping[str, str] | None = None, *, start_limit: float = 120.0
+    ) -> None:
+        self._subject = {"target": subject.target, "executor": subject.executor}
+        self._environment = environment
+        self._folder = tempfile.TemporaryDirectory(prefix="n00dles-spawn-")
+        try:
+            self.description: dict[str, Any] = self._describe(start_limit)
+        except BaseException:
+            self.close()
+            raise
+
+    def play(self, scenario: Scenario) -> list[LifeEnd]:
+        """Live all lives of `scenario`."""
+        return play(scenario, self._live)
+
+    def close(self) -> None:
+        """Remove the files that requests were passed in."""
+        self._folder.cleanup()
+
+    def _live(self, request: LifeRequest) -> LifeEnd:
+        point = None if request.point is None else str(request.point)
+        form = {
+            "subject": self._subject,
+            "scenario": request.scenario.to_dict(),
+            "life": request.life,
+            "point": point,
+            "again": request.again,
+        }
+        started = time.monotonic()
+        pid, code, timed_out = self._run(form, request.scenario.time_limit)
+        return LifeEnd(
+            life=request.life,
+            pid=pid,
+            point=point,
+            signal=-code if code < 0 else None,
+            exit_code=code if code >= 0 else None,
+            timed_out=timed_out,
+            seconds=time.monotonic() - started,
+        )
+
+    def _describe(self, limit: float) -> dict[str, Any]:
+        answer = Path(self._folder.name) / "description.json"
+        _, code, timed_out = self._run({"subject": self._subject, "describe": str(answer)}, limit)
+        if timed_out:
+            raise BackendError(f"importing {self._subject['target']} took more than {limit:.0f} s, and was ended.")
+        if not answer.exists():
+            raise BackendError(
+                f"the process that imports {self._subject['target']} ended with exit code {code}; what it printed stands "
+                "on stderr. Does the module end the process while it is imported?"
+            )
+        form: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        if "error" in form:
+            raise BackendError(form["error"])
+        return form
+
+    def _run(self, form: Mapping[str, Any], limit: float) -> tuple[int, int, bool]:
+        with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
+            json.dump(form, file)
+        process = start_interpreter(_CHILD, [file.name], self._environment)
+        try:
+            return process.pid, process.wait(limit), False
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.pid, process.wait(), True
+        finally:
+            if process.poll() is None:  # Ctrl-C: leave nothing running
+                process.kill()
+                process.wait()
