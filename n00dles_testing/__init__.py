@@ -1,0 +1,56 @@
+"""Prove that an LLM pipeline survives a kill, and that a state store keeps what it acknowledged.
+
+`check_store` holds a store against the contract, `explore` kills a pipeline at each of its crash points and resumes it,
+`LLMServer` stands in for the models. The pytest plugin is loaded by itself; its fixture is `crash_safety`. Importing
+this package imports none of them: each comes with its first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .conformance import StoreReport, check_store
+    from .crash import ExplorationError, ExplorationReport, explore
+    from .crash.safety import CrashSafety
+    from .llm import LLMServer, Reply
+    from .verdicts import ClauseResult, Finding, Verdict
+
+__all__ = [
+    "ClauseResult",
+    "CrashSafety",
+    "ExplorationError",
+    "ExplorationReport",
+    "Finding",
+    "LLMServer",
+    "Reply",
+    "StoreReport",
+    "Verdict",
+    "check_store",
+    "explore",
+]
+
+_HOMES = {
+    "ClauseResult": "verdicts",
+    "CrashSafety": "crash.safety",
+    "ExplorationError": "crash",
+    "ExplorationReport": "crash",
+    "Finding": "verdicts",
+    "LLMServer": "llm",
+    "Reply": "llm",
+    "StoreReport": "conformance",
+    "Verdict": "verdicts",
+    "check_store": "conformance",
+    "explore": "crash",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,174 @@
+"""The `n00dles-testing` command. It only reads what is typed; what it starts is imported when it is started."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+__all__ = ["main"]
+
+PASSED, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+_EXIT_CODES = """\b
+Exit codes:
+  0    everything that was tried has passed
+  1    a clause failed, or showed nothing (VACUOUS)
+  2    the command line or the target cannot be used; nothing was tried
+  130  interrupted
+"""
+
+
+class _JSONFile(click.Path):
+    """A file to write a report to, tried before the work and not after it."""
+
+    name = "file"
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from .report.json_file import check_writable
+
+        path = Path(str(super().convert(value, param, ctx)))
+        if problem := check_writable(path):
+            self.fail(problem, param, ctx)
+        return path
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"""\b
+Examples:
+  n00dles-testing check sqlite:///runs.db
+  n00dles-testing check mypackage.store:open_store
+  n00dles-testing explore app/flows.py:content_pipeline --input topic="agentic search"
+
+{_EXIT_CODES}""",
+)
+@click.version_option(None, "--version", message="n00dles-testing %(version)s", package_name="n00dles-testing")
+def main() -> None:
+    """Prove that a pipeline survives a kill, and that a state store keeps what it acknowledged."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that cannot show a character is no reason to fail.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+@main.command(
+    epilog=f"""\b
+Examples:
+  n00dles-testing check sqlite:///runs.db
+  n00dles-testing check mypackage.store:open_store --json report.json
+  n00dles-testing check tests/my_store.py:open_store --clause S05 --clause C02
+
+A factory takes one location, a fresh and empty folder as a string, and returns an open store; the same location again
+means the same data, also in another process. It needs no base class: three methods, sync or async, are enough. One
+that takes no argument is checked too, and what cannot be run then says so.
+
+Your data is never touched. For a sqlite:// URL the check works on fresh databases in a temporary folder beside the one
+that is named; that one is neither read nor written. Of another URL, {{location}} is replaced by a temporary folder.
+
+{_EXIT_CODES}"""
+)
+@click.argument("target")
+@click.option("--clause", "clauses", multiple=True, metavar="ID", help="Only this clause, as S05. May be repeated.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the values that are drawn.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0.1),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A clause that takes longer is killed, and fails.",
+)
+@click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
+def check(target: str, clauses: tuple[str, ...], seed: int, limit: float, json_file: Path | None) -> None:
+    """Check whether a state store keeps the contract.
+
+    TARGET is a URL, package.module:factory, or path/to/file.py:factory.
+    """
+    from .command_check import run_check
+
+    raise SystemExit(run_check(target, clauses, seed, limit, json_file))
+
+
+@main.command(
+    epilog=f"""\b
+Examples:
+  n00dles-testing explore app.flows:content_pipeline --input topic="agentic search"
+  n00dles-testing explore flows.py:triage --input text="where is my invoice" --input retries:=2
+  n00dles-testing explore flows.py:triage --input-json inputs.json --at 'after:*' --workers 2
+
+\b
+Inputs:
+  name=text    a text, whatever it looks like: n=3 is the text "3"
+  name:=json   JSON: n:=3 is a number, tags:='["a"]' a list
+
+A fake LLM server answers every model (over the official SDKs, through their environment variables) and counts what was
+paid; no call leaves the machine and no key is needed. With --llm off the calls go to the real models, and cost money.
+
+{_EXIT_CODES}"""
+)
+@click.argument("target")
+@click.option("--input", "typed", multiple=True, metavar="NAME=TEXT|NAME:=JSON", help="An input. May be repeated.")
+@click.option(
+    "--input-json",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A JSON object of inputs; --input wins over it.",
+)
+@click.option("--store", metavar="URL", help="The store to run on. Default: a SQLite file for each scenario.")
+@click.option(
+    "--mode",
+    type=click.Choice(["fork", "spawn", "in-process"]),
+    help="How processes are made. Default: fork, or spawn where there is no fork. in-process kills nothing for real.",
+)
+@click.option(
+    "--at", multiple=True, metavar="POINT", help="Only these crash points, as before:writer. May be repeated."
+)
+@click.option("--budget", type=click.IntRange(1), metavar="N", help="At most N crash points, spread over the run.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="So many at a time.")
+@click.option(
+    "--llm", type=click.Choice(["auto", "off"]), default="auto", show_default=True, help="The fake LLM server."
+)
+@click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
+def explore(
+    target: str, typed: tuple[str, ...], input_json: Path | None, llm: str, json_file: Path | None, **options: Any
+) -> None:
+    """Kill a pipeline at each of its crash points, resume it, and judge.
+
+    TARGET is package.module:pipeline, or path/to/file.py:pipeline. It is run undisturbed first; then, for each moment
+    at which its process can die, once more: killed there by SIGKILL, resumed in a fresh process, and held against the
+    undisturbed run.
+    """
+    from .command_explore import run_explore
+    from .command_inputs import InputSyntaxError, read_inputs
+
+    try:
+        inputs = read_inputs(typed, input_json)
+    except InputSyntaxError as error:
+        raise click.UsageError(str(error)) from error
+    raise SystemExit(run_explore(target, inputs, llm == "auto", json_file, options))
+
+
+@main.command(
+    context_settings={"ignore_unknown_options": True},
+    epilog="""\b
+Examples:
+  n00dles-testing llm-server                        print what to export, serve until Ctrl-C
+  n00dles-testing llm-server -- python app.py       run a program against it, say what it would have paid
+""",
+)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def llm_server(command: tuple[str, ...]) -> None:
+    """Serve fake models on this machine, over the wire formats of the official SDKs.
+
+    Without COMMAND it prints the environment variables by which clients find it, and serves until Ctrl-C. With COMMAND
+    it runs that with the variables set, and ends with its exit code.
+    """
+    from .command_llm import run_llm_server
+
+    raise SystemExit(run_llm_server(command))

@@ -1,0 +1,117 @@
+"""`n00dles-testing explore`: from what is typed to what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from signal import Signals
+from typing import Any
+
+import click
+from rich.text import Text
+
+from n00dles.errors import N00dlesError
+
+from .cli import FAILED, INTERRUPTED, PASSED
+from .crash import ExplorationError, ExplorationReport, Progress, explore
+from .crash import ExplorationRow as Scenario
+from .llm import LLMServer
+from .report.escape import one_line
+from .report.json_file import write_json
+from .report.rows import ExplorationRow
+from .report.terminal import (
+    StepDisplay,
+    clause_table,
+    console_for,
+    exploration_line,
+    exploration_table,
+    print_findings,
+    print_notes,
+)
+
+__all__ = ["run_explore"]
+
+
+def run_explore(
+    target: str, inputs: dict[str, Any], fake_llm: bool, json_file: Path | None, options: Mapping[str, Any]
+) -> int:
+    """Explore a pipeline, show what came, and return the exit code. Raises `click.UsageError` for a bad target."""
+    console = console_for()
+    try:
+        with ExitStack() as stack:
+            display = stack.enter_context(StepDisplay(console, "crash points"))
+            display.say(Text(f"exploring {one_line(target)}", "bold"))
+            display.at("running it undisturbed")
+            wiring: dict[str, Any] = {}
+            if fake_llm:
+                server = stack.enter_context(LLMServer())
+                wiring = {
+                    "environment": server.environment_of,
+                    "paid": lambda scenario: len(server.journal(scenario)),
+                }
+            given = {name: value for name, value in options.items() if value not in (None, ())}
+            report = explore(target, inputs, on_progress=_Shown(display), **given, **wiring)
+    except (ExplorationError, N00dlesError) as error:
+        raise click.UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("interrupted; every process that was started is ended", err=True)
+        return INTERRUPTED
+    console.print(exploration_table([_row(scenario) for scenario in report.rows]))
+    console.print(clause_table(report.clauses))
+    print_findings(console, report.findings)
+    console.print()
+    console.print(_summary(report))
+    print_notes(console, report.notes)
+    if json_file is not None:
+        write_json(json_file, "explore", report.to_dict())
+        print_notes(console, [f"report written to {json_file}"])
+    return PASSED if report.ok else FAILED
+
+
+class _Shown:
+    """Shows the progress of an exploration."""
+
+    def __init__(self, display: StepDisplay) -> None:
+        self._display = display
+        self._started = False
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.row is None:
+            return
+        if not self._started:
+            self._started = True
+            self._display.start(progress.total)
+        row = _row(progress.row)
+        self._display.at(row.point)
+        self._display.done(exploration_line(row), important=not row.verdict.ok)
+
+
+def _row(scenario: Scenario) -> ExplorationRow:
+    return ExplorationRow(
+        point=" then ".join(point.label for point in scenario.plan if point is not None),
+        killed_by=_death(scenario),
+        on_disk=scenario.on_disk,
+        paid_calls=scenario.calls if scenario.paid is None else scenario.paid,
+        re_calls=len(scenario.recalled),
+        same_output=scenario.same_output,
+        verdict=scenario.verdict,
+    )
+
+
+def _death(scenario: Scenario) -> str:
+    if scenario.simulated:
+        return "exception"
+    return "" if scenario.killed_by is None else Signals(scenario.killed_by).name
+
+
+def _summary(report: ExplorationReport) -> Text:
+    killed = sum(row.killed_by is not None for row in report.rows)
+    recalled = sum(len(row.recalled) for row in report.rows)
+    how = "simulated deaths" if report.mode == "in-process" else "killed by SIGKILL"
+    left_out = f" ({report.left_out} of {report.points} not tried)" if report.left_out else ""
+    return Text(
+        f"{killed} of {len(report.rows)} crash points {how}{left_out}, {recalled} re-calls; store: {report.store}, "
+        f"mode: {report.mode}; {report.seconds:.1f} s",
+        "bold green" if report.ok else "bold red",
+    )
