@@ -74,6 +74,7 @@ class Agent(Step):
         """Return the same agent under another node name, to use it twice in one pipeline."""
         renamed = copy.copy(self)
         renamed.name = checked_name(name)
+        renamed.__dict__.pop("signature", None)
         return renamed
 
     @cached_property
@@ -86,7 +87,7 @@ class Agent(Step):
                 "module level, before the pipeline."
             ) from error
 
-    @property
+    @cached_property
     def annotations(self) -> dict[str, Any]:
         """The declared types of the parameters that have one."""
         return {name: hint for name, hint in self._hints.items() if name in self.parameters}
@@ -101,7 +102,7 @@ class Agent(Step):
         """The JSON schema that a model's answer must fit; None for plain text."""
         return None if self.returns is str else adapter(self.returns).json_schema()
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """The node's name, parameters and declared types, in one line."""
         types = self.annotations

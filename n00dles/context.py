@@ -10,14 +10,23 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Self
 
 from .errors import CorruptCheckpointError, SerializationError
 from .serialization import JSONValue, dumps, loads, to_stored
 
-__all__ = ["NodeRecord", "PipelineContext", "SaveBatch", "Status", "StoredOutput", "StoredRevision", "stored_inputs"]
+__all__ = [
+    "NodeRecord",
+    "PipelineContext",
+    "RunHead",
+    "SaveBatch",
+    "Status",
+    "StoredOutput",
+    "StoredRevision",
+    "stored_inputs",
+]
 
 Status = Literal["running", "finished", "failed"]
 
@@ -36,9 +45,14 @@ class NodeRecord:
     error: str | None = None
     spent: int = 0
 
+    def copy(self) -> NodeRecord:
+        """Return the same figures in an object of their own."""
+        return NodeRecord(
+            self.attempts, self.input_tokens, self.output_tokens, self.duration_ms, self.error, self.spent
+        )
 
-@dataclass(frozen=True, slots=True)
-class StoredOutput:
+
+class StoredOutput(NamedTuple):
     """One completed node, as a store keeps it: `output` is JSON text, `position` counts from 0."""
 
     node: str
@@ -55,11 +69,27 @@ class StoredRevision(NamedTuple):
     save_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SaveBatch:
+class RunHead(NamedTuple):
+    """What is stored of a run besides its inputs, outputs and signature; see `PipelineContext` for the fields.
+
+    `unfinished` is JSON text: the records of nodes that were called and have no output.
+    """
+
+    status: Status
+    pipeline: str | None
+    lives: int
+    stalled: int
+    elapsed_ms: float
+    error: str | None
+    created_at: float
+    updated_at: float
+    unfinished: str
+
+
+class SaveBatch(NamedTuple):
     """What one save has to make durable: a snapshot, so that the run may go on while it is written.
 
-    A store writes `outputs` and `header` (and `signature`, unless it is None: unchanged) if the stored revision is
+    A store writes `outputs` and `head` (and `signature`, unless it is None: unchanged) if the stored revision is
     `revision` and the stored incarnation is `incarnation`; the record then is at revision `revision + 1`. `save_id`
     tells a save whose reply was lost from somebody else's.
     """
@@ -67,10 +97,8 @@ class SaveBatch:
     save_id: str
     revision: int
     incarnation: str
-    status: Status
-    pipeline: str | None
+    head: RunHead
     outputs: tuple[StoredOutput, ...]
-    header: str
     signature: str | None
     serial: int
 
@@ -124,6 +152,9 @@ class PipelineContext:
         self._unfinished: dict[str, NodeRecord] = {}
         self._unsaved: dict[str, int] = {}
         self._serial = 0
+        # Names this object's saves, so that they are told from those of another worker with the same revision.
+        self._writer = uuid.uuid4().hex
+        self._saves = 0
         self._in_doubt: SaveBatch | None = None
         # A store may take its snapshot in a worker thread while nodes complete in the event loop.
         self._lock = threading.Lock()
@@ -214,14 +245,13 @@ class PipelineContext:
         """Return what no save has made durable yet, as a snapshot. It is in doubt until it is acknowledged."""
         with self._lock:
             self.updated_at = time.time()
+            self._saves += 1
             batch = SaveBatch(
-                save_id=uuid.uuid4().hex,
+                save_id=f"{self._writer}-{self._saves}",
                 revision=self.revision,
                 incarnation=self.incarnation,
-                status=self.status,
-                pipeline=self.pipeline,
-                outputs=tuple(self._stored_output(node) for node in self._unsaved),
-                header=dumps(self._header(self._unfinished)),
+                head=self._head(),
+                outputs=tuple([self._stored_output(node) for node in self._unsaved]),
                 signature=None if self._signature_saved else dumps(list(self._signature)),
                 serial=self._serial,
             )
@@ -240,16 +270,26 @@ class PipelineContext:
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
         with self._lock:
+            if serial == self._serial:
+                self._unsaved.clear()
             self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}
 
     def _stored_output(self, node: str) -> StoredOutput:
-        record = replace(self.nodes[node]) if node in self.nodes else NodeRecord()
+        record = self.nodes[node].copy() if node in self.nodes else NodeRecord()
         return StoredOutput(node, self._positions[node], dumps(self._completed[node]), record)
 
-    def _header(self, records: Mapping[str, NodeRecord]) -> dict[str, Any]:
-        header = {name: getattr(self, name) for name in _HEADER}
-        header["nodes"] = {node: asdict(record) for node, record in records.items()}
-        return header
+    def _head(self) -> RunHead:
+        return RunHead(
+            self.status,
+            self.pipeline,
+            self.lives,
+            self.stalled,
+            self.elapsed_ms,
+            self.error,
+            self.created_at,
+            self.updated_at,
+            dumps({node: asdict(record) for node, record in self._unfinished.items()}) if self._unfinished else "{}",
+        )
 
     @classmethod
     def assemble(
@@ -257,7 +297,7 @@ class PipelineContext:
         run_id: str,
         inputs: dict[str, Any],
         outputs: Iterable[tuple[str, JSONValue, NodeRecord]],
-        header: Mapping[str, Any],
+        head: RunHead,
         *,
         signature: list[str],
         revision: int,
@@ -271,7 +311,7 @@ class PipelineContext:
             context._positions[node] = position
             context._completed[node] = output
             context.nodes[node] = record
-        context.read_header(header)
+        context._take(head._asdict(), loads(head.unfinished))
         context._signature = signature
         context.is_new = False
         return context
@@ -288,8 +328,10 @@ class PipelineContext:
             "revision": self.revision,
             "incarnation": self.incarnation,
             "signature": self._signature,
-            **self._header(self.nodes),
+            **self._head()._asdict(),
+            "nodes": {node: asdict(record) for node, record in self.nodes.items()},
         }
+        del record["unfinished"]
         return loads(dumps(record))  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
@@ -311,7 +353,7 @@ class PipelineContext:
                 revision=record.get("revision", 0),
                 incarnation=record.get("incarnation", ""),
             )
-            context.read_header(record)
+            context._take(record, record.get("nodes", {}))
             context.signature = list(record.get("signature", []))
             if set(record["order"]) != set(record["completed"]):
                 raise ValueError("its completion order and its outputs name different nodes")
@@ -338,22 +380,18 @@ class PipelineContext:
             ) from error
         return cls.from_dict(record)
 
-    def read_header(self, header: Mapping[str, Any]) -> None:
-        """Take over what a stored header says (see `SaveBatch.header`); what it lacks stays as it is."""
-        for name in _HEADER:
-            if name in header:
-                setattr(self, name, header[name])
-        for node, record in header.get("nodes", {}).items():
-            self.read_record(node, record)
-
-    def read_record(self, node: str, record: Mapping[str, Any]) -> None:
-        """Take over the stored cost record of one node."""
-        kept = self.record(node)
-        for name, value in record.items():
-            setattr(kept, name, value)
+    def _take(self, head: Mapping[str, Any], records: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take over what a stored record says; what it lacks stays as it is."""
+        for name in _HEAD:
+            if name in head:
+                setattr(self, name, head[name])
+        for node, record in records.items():
+            kept = self.record(node)
+            for name, value in record.items():
+                setattr(kept, name, value)
 
 
-_HEADER = ("pipeline", "status", "lives", "stalled", "elapsed_ms", "error", "created_at", "updated_at")
+_HEAD = tuple(name for name in RunHead._fields if name != "unfinished")
 
 
 def stored_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:

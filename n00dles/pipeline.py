@@ -116,7 +116,8 @@ class Pipeline(Step):
             raise PipelineBuildError("a pipeline has at least one step.")
         self.steps = tuple(steps)
         self.has_own_name = name is not None
-        self.name = checked_name(name) if name is not None else _derived_name(self.steps)
+        self._agents = tuple(agent for step in self.steps for agent in step.agents())
+        self.name = checked_name(name) if name is not None else _derived_name(self._agents)
         self.retry = retry_policy(retry)
         self.timeout = checked_timeout(timeout, self.name)
         self.on_error = on_error
@@ -129,6 +130,10 @@ class Pipeline(Step):
     def children(self) -> tuple[Step, ...]:
         """The steps."""
         return self.steps
+
+    def agents(self) -> list[Agent]:
+        """Return every agent in this pipeline, in order of appearance, nested ones and all routes included."""
+        return list(self._agents)
 
     @property
     def is_bare_chain(self) -> bool:
@@ -213,8 +218,8 @@ def _outputs_by_name(steps: tuple[Step, ...], *, members: bool = False) -> Itera
         yield from _outputs_by_name(step.children, members=isinstance(step, Parallel))
 
 
-def _derived_name(steps: tuple[Step, ...]) -> str:
-    names = [agent.name for step in steps for agent in step.agents()]
+def _derived_name(agents: tuple[Agent, ...]) -> str:
+    names = [agent.name for agent in agents]
     return "_".join(names) if len(names) <= _LISTED else f"{names[0]}_to_{names[-1]}"
 
 

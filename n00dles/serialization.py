@@ -35,6 +35,8 @@ MAX_DEPTH = 200
 
 _SHOWN_CHARACTERS = 40
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
 
 def to_stored(value: Any, path: str = "output") -> JSONValue:
     """Return the stored form of `value`: a fresh structure of plain JSON types that shares nothing with it.
@@ -47,7 +49,7 @@ def to_stored(value: Any, path: str = "output") -> JSONValue:
 
 def dumps(stored: JSONValue) -> str:
     """Encode a stored form as compact JSON text."""
-    return json.dumps(stored, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _encode(stored)
 
 
 def loads(text: str | bytes) -> Any:

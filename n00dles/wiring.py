@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, cast
 
 from .agent import Agent
@@ -71,6 +72,7 @@ class _Scope:
     group: frozenset[str] = frozenset()
 
 
+@lru_cache(maxsize=256)
 def wire(pipeline: Pipeline) -> Wiring:
     """Settle the sources of all arguments of `pipeline`. Raises `PipelineBuildError` where one cannot be settled."""
     sources: dict[str, dict[str, Source]] = {}

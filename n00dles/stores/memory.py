@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..context import PipelineContext, SaveBatch, Status, StoredOutput
@@ -21,8 +21,6 @@ class _Record:
     inputs: str
     batch: SaveBatch
     signature: str = "[]"
-    created_at: float = 0.0
-    updated_at: float = 0.0
     outputs: dict[str, StoredOutput] = field(default_factory=dict)
 
 
@@ -87,12 +85,9 @@ class InMemoryStateStore(StateStore):
 
     def _write(self, context: PipelineContext) -> None:
         batch = context.begin_save()
-        record = self._records.setdefault(
-            context.run_id, _Record(dumps(context.inputs), batch, created_at=context.created_at)
-        )
+        record = self._records.setdefault(context.run_id, _Record(dumps(context.inputs), batch))
         record.batch = batch
         record.signature = batch.signature or record.signature
-        record.updated_at = context.updated_at
         record.outputs.update((output.node, output) for output in batch.outputs)
         context.acknowledge(batch)
 
@@ -101,8 +96,8 @@ def _context(run_id: str, record: _Record) -> PipelineContext:
     return PipelineContext.assemble(
         run_id,
         loads(record.inputs),
-        ((stored.node, loads(stored.output), replace(stored.record)) for stored in record.outputs.values()),
-        loads(record.batch.header),
+        ((stored.node, loads(stored.output), stored.record.copy()) for stored in record.outputs.values()),
+        record.batch.head,
         signature=loads(record.signature),
         revision=record.batch.revision + 1,
         incarnation=record.batch.incarnation,
@@ -110,5 +105,5 @@ def _context(run_id: str, record: _Record) -> PipelineContext:
 
 
 def _summary(run_id: str, record: _Record) -> RunSummary:
-    batch = record.batch
-    return RunSummary(run_id, batch.pipeline, batch.status, len(record.outputs), record.created_at, record.updated_at)
+    head = record.batch.head
+    return RunSummary(run_id, head.pipeline, head.status, len(record.outputs), head.created_at, head.updated_at)

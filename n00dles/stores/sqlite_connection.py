@@ -23,10 +23,10 @@ SCHEMA_VERSION = 1
 _SCHEMA = (
     """CREATE TABLE n00dles_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE n00dles_runs (
-        run_key INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, incarnation TEXT NOT NULL,
-        revision INTEGER NOT NULL, save_id TEXT NOT NULL, status TEXT NOT NULL, pipeline TEXT,
-        completed INTEGER NOT NULL, header TEXT NOT NULL, created_at REAL NOT NULL, updated_at REAL NOT NULL,
-        checksum INTEGER NOT NULL)""",
+        run_key INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, incarnation TEXT NOT NULL, revision INTEGER NOT NULL,
+        save_id TEXT NOT NULL, completed INTEGER NOT NULL, status TEXT NOT NULL, pipeline TEXT, lives INTEGER NOT NULL,
+        stalled INTEGER NOT NULL, elapsed_ms REAL NOT NULL, error TEXT, created_at REAL NOT NULL,
+        updated_at REAL NOT NULL, unfinished TEXT NOT NULL, checksum INTEGER NOT NULL)""",
     """CREATE TABLE n00dles_definitions (
         run_key INTEGER PRIMARY KEY, inputs TEXT NOT NULL, signature TEXT NOT NULL, checksum INTEGER NOT NULL)""",
     """CREATE TABLE n00dles_outputs (

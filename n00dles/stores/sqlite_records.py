@@ -11,7 +11,7 @@ import sqlite3
 import zlib
 from typing import Any
 
-from ..context import NodeRecord, PipelineContext, SaveBatch, Status, StoredOutput, StoredRevision
+from ..context import NodeRecord, PipelineContext, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
 from ..errors import CorruptCheckpointError
 from ..serialization import dumps, loads
 from .base import RunSummary
@@ -27,23 +27,14 @@ Row = tuple[Any, ...]
 
 def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     """Return the stored run, or None. Raises `CorruptCheckpointError` if a part of it is damaged or missing."""
-    head = _head(connection, run_id)
-    if head is None:
+    row = connection.execute("SELECT * FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone()
+    if row is None:
         return legacy_context(connection, run_id)
-    key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at, checksum = head
-    fields = (run_id, key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at)
-    _verify(run_id, "its head", checksum, fields)
-    definition = connection.execute(
-        "SELECT inputs, signature, checksum FROM n00dles_definitions WHERE run_key = ?", (key,)
-    ).fetchone()
-    if definition is None:
-        raise _damaged(run_id, "its inputs are missing")
-    inputs, signature, checksum = definition
-    _verify(run_id, "its inputs", checksum, (run_id, inputs, signature))
+    key, _, incarnation, revision, save_id, completed, *head, checksum = row
+    _verify(run_id, "its head", checksum, (run_id, incarnation, revision, save_id, completed, *head))
+    inputs, signature = _definition(connection, run_id, key)
     rows = connection.execute(
-        "SELECT id, node, output, attempts, input_tokens, output_tokens, duration_ms, error, checksum "
-        "FROM n00dles_outputs WHERE id >= ? AND id < ? ORDER BY id",
-        (key * _POSITIONS, (key + 1) * _POSITIONS),
+        "SELECT * FROM n00dles_outputs WHERE id >= ? AND id < ? ORDER BY id", _ids(key)
     ).fetchall()
     if len(rows) != completed:
         raise _damaged(run_id, f"it has {len(rows)} outputs where {completed} were acknowledged")
@@ -52,7 +43,7 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
             run_id,
             loads(inputs),
             (_output(run_id, position, row, key) for position, row in enumerate(rows)),
-            loads(header),
+            RunHead(*head),
             signature=loads(signature),
             revision=revision,
             incarnation=incarnation,
@@ -91,7 +82,7 @@ def delete(connection: sqlite3.Connection, run_id: str) -> bool:
     """Remove all rows of a run; return whether there were any."""
     rows = connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchall()
     for (key,) in rows:
-        connection.execute("DELETE FROM n00dles_outputs WHERE id >= ? AND id < ?", _key_range(key))
+        connection.execute("DELETE FROM n00dles_outputs WHERE id >= ? AND id < ?", _ids(key))
         connection.execute("DELETE FROM n00dles_definitions WHERE run_key = ?", (key,))
         connection.execute("DELETE FROM n00dles_runs WHERE run_key = ?", (key,))
     removed = len(rows)
@@ -110,58 +101,53 @@ def summaries(connection: sqlite3.Connection, status: Status | None = None) -> l
 def _create(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
     batch = context.begin_save()
     key = connection.execute(
-        "INSERT INTO n00dles_runs (run_id, incarnation, revision, save_id, status, completed, header, created_at, "
-        "updated_at, checksum) VALUES (?, '', 0, '', '', 0, '', 0, 0, 0)",
-        (context.run_id,),
+        "INSERT INTO n00dles_runs VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (context.run_id, *_head(context, batch)),
     ).lastrowid
     assert key is not None  # noqa: S101 - an INSERT has one
     inputs, signature = dumps(context.inputs), dumps(list(context.signature))
-    connection.execute(
-        "INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?)",
-        (key, inputs, signature, _checksum((context.run_id, inputs, signature))),
-    )
-    _write(connection, key, context, batch)
+    checksum = _checksum((context.run_id, inputs, signature))
+    connection.execute("INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?)", (key, inputs, signature, checksum))
+    _insert_outputs(connection, key, context.run_id, batch)
     if has_legacy_table(connection):
         connection.execute("DELETE FROM runs WHERE run_id = ?", (context.run_id,))
     return batch
 
 
-def _head(connection: sqlite3.Connection, run_id: str) -> Row | None:
-    row: Row | None = connection.execute(
-        "SELECT run_key, incarnation, revision, save_id, status, pipeline, completed, header, created_at, updated_at, "
-        "checksum FROM n00dles_runs WHERE run_id = ?",
-        (run_id,),
-    ).fetchone()
-    return row
-
-
 def _write(connection: sqlite3.Connection, key: int, context: PipelineContext, batch: SaveBatch) -> None:
-    completed = len(context.completed)
-    head = (
-        batch.incarnation,
-        batch.revision + 1,
-        batch.save_id,
-        batch.status,
-        batch.pipeline,
-        completed,
-        batch.header,
-        context.created_at,
-        context.updated_at,
-    )
     connection.execute(
-        "UPDATE n00dles_runs SET incarnation = ?, revision = ?, save_id = ?, status = ?, pipeline = ?, completed = ?, "
-        "header = ?, created_at = ?, updated_at = ?, checksum = ? WHERE run_key = ?",
-        (*head, _checksum((context.run_id, key, *head)), key),
+        "UPDATE n00dles_runs SET incarnation = ?, revision = ?, save_id = ?, completed = ?, status = ?, pipeline = ?, "
+        "lives = ?, stalled = ?, elapsed_ms = ?, error = ?, created_at = ?, updated_at = ?, unfinished = ?, checksum = ? "
+        "WHERE run_key = ?",
+        (*_head(context, batch), key),
     )
-    if batch.signature is not None and batch.revision > 0:
-        (inputs,) = connection.execute("SELECT inputs FROM n00dles_definitions WHERE run_key = ?", (key,)).fetchone()
+    if batch.signature is not None:
+        inputs, _ = _definition(connection, context.run_id, key)
         connection.execute(
             "UPDATE n00dles_definitions SET signature = ?, checksum = ? WHERE run_key = ?",
             (batch.signature, _checksum((context.run_id, inputs, batch.signature)), key),
         )
+    _insert_outputs(connection, key, context.run_id, batch)
+
+
+def _head(context: PipelineContext, batch: SaveBatch) -> Row:
+    head = (batch.incarnation, batch.revision + 1, batch.save_id, len(context.completed), *batch.head)
+    return (*head, _checksum((context.run_id, *head)))
+
+
+def _definition(connection: sqlite3.Connection, run_id: str, key: int) -> tuple[str, str]:
+    row = connection.execute("SELECT * FROM n00dles_definitions WHERE run_key = ?", (key,)).fetchone()
+    if row is None:
+        raise _damaged(run_id, "its inputs are missing")
+    _, inputs, signature, checksum = row
+    _verify(run_id, "its inputs", checksum, (run_id, inputs, signature))
+    return inputs, signature
+
+
+def _insert_outputs(connection: sqlite3.Connection, key: int, run_id: str, batch: SaveBatch) -> None:
     connection.executemany(
         "INSERT OR REPLACE INTO n00dles_outputs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_output_row(context.run_id, key, output) for output in batch.outputs],
+        [_output_row(run_id, key, output) for output in batch.outputs],
     )
 
 
@@ -187,7 +173,8 @@ def _output(run_id: str, position: int, row: Row, key: int) -> tuple[str, Any, N
     return row[1], loads(row[2]), NodeRecord(*row[3:8])
 
 
-def _key_range(key: int) -> tuple[int, int]:
+def _ids(key: int) -> tuple[int, int]:
+    """Return the range of a run's ids in the table of outputs."""
     return key * _POSITIONS, (key + 1) * _POSITIONS
 
 
