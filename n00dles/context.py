@@ -112,11 +112,11 @@ class PipelineContext:
     """One run's inputs, completed outputs and bookkeeping.
 
     `run_id`, `inputs`, `completed` (output by node) and `order` (nodes as they completed) are what every store must
-    keep; a record of these four alone is read. `revision` counts the acknowledged saves and fences stale ones; 0 means
-    that the run was never stored. `incarnation` tells a run from a later one of the same id. `lives` counts the
+    keep; a record of these four alone is read. `revision` counts the acknowledged saves and fences stale ones; 0
+    means that the run was never stored. `incarnation` tells a run from a later one of the same id. `lives` counts the
     processes that worked on the run, the one that created it included, `stalled` those since a node last completed;
-    `is_new` says that this object was made by that first one, not loaded. Times are seconds since the epoch, by
-    the clock of the worker that saved; nothing is decided by them.
+    `is_new` says that this object was made by that first one, not loaded. `handle` is a place for the store's own key
+    of the run. Times are seconds since the epoch, by the clock of the worker that saved; nothing is decided by them.
 
     `completed` is read-only: outputs enter through `checkpoint`, which converts them to their stored form.
     """
@@ -156,6 +156,7 @@ class PipelineContext:
         self._writer = uuid.uuid4().hex
         self._saves = 0
         self._in_doubt: SaveBatch | None = None
+        self.handle: Any = None
         # A store may take its snapshot in a worker thread while nodes complete in the event loop.
         self._lock = threading.Lock()
         outputs = dict(completed or {})

@@ -67,14 +67,18 @@ def save(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
     A save whose reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes
     nothing if the run has gone on, or is gone.
     """
-    row = connection.execute(
-        "SELECT run_key, incarnation, revision, save_id FROM n00dles_runs WHERE run_id = ?", (context.run_id,)
-    ).fetchone()
-    check_fence(context, StoredRevision(*row[1:]) if row else None)
-    if row is None:
-        return _create(connection, context)
+    key: int | None = context.handle if context.in_doubt is None else None
+    if key is None:
+        key = _fenced_key(connection, context)
+        if key is None:
+            return _create(connection, context)
     batch = context.begin_save()
-    _write(connection, row[0], context, batch)
+    if not _update_head(connection, key, context, batch):
+        _fenced_key(connection, context)
+        raise _damaged(context.run_id, "its row does not answer to its own key")
+    if batch.signature is not None:
+        _update_signature(connection, key, context.run_id, batch.signature)
+    _insert_outputs(connection, key, context.run_id, batch)
     return batch
 
 
@@ -114,20 +118,34 @@ def _create(connection: sqlite3.Connection, context: PipelineContext) -> SaveBat
     return batch
 
 
-def _write(connection: sqlite3.Connection, key: int, context: PipelineContext, batch: SaveBatch) -> None:
-    connection.execute(
+def _fenced_key(connection: sqlite3.Connection, context: PipelineContext) -> int | None:
+    """Return the key of the run that `context` may be saved over, or None if it is to be created."""
+    row = connection.execute(
+        "SELECT run_key, incarnation, revision, save_id FROM n00dles_runs WHERE run_id = ?", (context.run_id,)
+    ).fetchone()
+    check_fence(context, StoredRevision(*row[1:]) if row else None)
+    key: int | None = row[0] if row else None
+    context.handle = key
+    return key
+
+
+def _update_head(connection: sqlite3.Connection, key: int, context: PipelineContext, batch: SaveBatch) -> bool:
+    """Write the head over the revision that `batch` continues; return whether that is the stored one."""
+    cursor = connection.execute(
         "UPDATE n00dles_runs SET incarnation = ?, revision = ?, save_id = ?, completed = ?, status = ?, pipeline = ?, "
-        "lives = ?, stalled = ?, elapsed_ms = ?, error = ?, created_at = ?, updated_at = ?, unfinished = ?, checksum = ? "
-        "WHERE run_key = ?",
-        (*_head(context, batch), key),
+        "lives = ?, stalled = ?, elapsed_ms = ?, error = ?, created_at = ?, updated_at = ?, unfinished = ?, "
+        "checksum = ? WHERE run_key = ? AND run_id = ? AND incarnation = ? AND revision = ?",
+        (*_head(context, batch), key, context.run_id, batch.incarnation, batch.revision),
     )
-    if batch.signature is not None:
-        inputs, _ = _definition(connection, context.run_id, key)
-        connection.execute(
-            "UPDATE n00dles_definitions SET signature = ?, checksum = ? WHERE run_key = ?",
-            (batch.signature, _checksum((context.run_id, inputs, batch.signature)), key),
-        )
-    _insert_outputs(connection, key, context.run_id, batch)
+    return cursor.rowcount == 1
+
+
+def _update_signature(connection: sqlite3.Connection, key: int, run_id: str, signature: str) -> None:
+    inputs, _ = _definition(connection, run_id, key)
+    connection.execute(
+        "UPDATE n00dles_definitions SET signature = ?, checksum = ? WHERE run_key = ?",
+        (signature, _checksum((run_id, inputs, signature)), key),
+    )
 
 
 def _head(context: PipelineContext, batch: SaveBatch) -> Row:
