@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from n00dles.errors import ConfigurationError
@@ -39,28 +40,22 @@ class Setup:
     target: str
     store_name: str
     backend: Backend
-    start: Callable[[], Backend]
     notes: list[str]
     is_private: bool
-    _more: list[Backend] = field(default_factory=list)
 
     def store_at(self, location: str) -> str:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
         return f"sqlite:///{location}/run.db" if self.store_name == _PRIVATE_SQLITE else self.store_name
 
-    def workers(self, wanted: int) -> int:
-        """Return how many scenarios can be lived at a time."""
-        return 1 if self.mode == "in-process" else max(1, wanted)
-
-    def another(self) -> Backend:
-        """Start another backend of the same kind."""
-        self._more.append(self.start())
-        return self._more[-1]
+    def lanes(self, wanted: int | None) -> int:
+        """Return how many scenarios are lived at a time: as many as wanted, by default one a processor, at most two."""
+        if self.mode == "in-process":
+            return 1
+        return max(1, wanted) if wanted is not None else min(2, os.cpu_count() or 1)
 
     def close(self) -> None:
-        """End all backends."""
-        for backend in (self.backend, *self._more):
-            backend.close()
+        """End the backend."""
+        self.backend.close()
 
 
 def prepare(target: Any, *, store: Any, mode: str | None, environment: Environment, executor: Any) -> Setup:
@@ -121,7 +116,6 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
         target=address or whole.name,
         store_name=name,
         backend=InProcess(whole, runner, shared),
-        start=lambda: InProcess(whole, runner, shared),
         notes=notes,
         is_private=name == "memory://",
     )
@@ -133,15 +127,11 @@ def _in_processes(
     variables = environment("") if callable(environment) else environment
     kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
 
-    def start() -> Backend:
-        return kind(Subject(address, executor), variables)
-
     return Setup(
         mode=mode,
         target=address,
         store_name=store or _PRIVATE_SQLITE,
-        backend=start(),
-        start=start,
+        backend=kind(Subject(address, executor), variables),
         notes=notes,
         is_private=store is None or "://" not in store,
     )

@@ -32,7 +32,7 @@ def explore(
     mode: str | None = None,
     at: Sequence[str] | None = None,
     budget: int | None = None,
-    workers: int = 1,
+    workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     environment: Environment = None,
     paid: Paid | None = None,
@@ -46,7 +46,7 @@ def explore(
     scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is fork),
     "spawn" or "in-process".
 
-    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time.
+    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by default one a processor, at most two).
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
     `life.Executor`), as a target or an object. `time_limit` is seconds a life; one that takes longer is ended, and judged.
@@ -61,7 +61,7 @@ def explore(
     try:
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
-            return _explore(player, at, budget, setup.workers(workers), on_progress or _ignore, started)
+            return _explore(player, at, budget, setup.lanes(workers), on_progress or _ignore, started)
     except BackendError as error:
         raise ExplorationError(str(error)) from error
     finally:
@@ -91,7 +91,7 @@ def _explore(
     player.lines = _middles(first.history)
     begun = time.monotonic()
     rows: list[ExplorationRow] = []
-    for played in player.play_all([(point,) for point in chosen], workers):
+    for played in player.play([(point,) for point in chosen], lanes=workers):
         rows.append(assess(played, baseline, first.paid, player.replay(played.plan)))
         on_progress(Progress(len(rows), len(chosen), rows[-1]))
     rows.sort(key=lambda row: chosen.index(row.point))

@@ -10,8 +10,9 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NoReturn
 
 from n00dles.pipeline import Pipeline
@@ -25,7 +26,7 @@ from .ledger import LedgerWriter
 from .life import Executor, live
 from .points import Kind
 from .recorded_store import Fence, SimulatedDeath
-from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play
+from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play_one
 
 __all__ = ["InProcess"]
 
@@ -43,15 +44,16 @@ class InProcess:
         self._executor = executor
         self._store = store
 
-    def play(self, scenario: Scenario) -> list[LifeEnd]:
-        """Live all lives of `scenario`."""
-        memory = InMemoryStateStore() if self._store is None and scenario.store == "memory://" else None
-        return play(scenario, lambda request: self._live(request, self._store or memory))
+    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+        """Live one scenario after the other; there is one process, so there is one lane."""
+        for scenario in scenarios:
+            memory = InMemoryStateStore() if self._store is None and scenario.store == "memory://" else None
+            yield scenario, play_one(scenario, partial(self._live, kept=self._store or memory))
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _live(self, request: LifeRequest, kept: StateStore | None) -> LifeEnd:
+    def _live(self, request: LifeRequest, *, kept: StateStore | None) -> LifeEnd:
         scenario, point = request.scenario, request.point
         ledger, fence = LedgerWriter(scenario.ledger, request.life), Fence()
 

@@ -6,10 +6,8 @@ import itertools
 import shlex
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 from .assessment import Played
@@ -18,7 +16,7 @@ from .exploration import ExplorationError
 from .history import History
 from .ledger import read_ledger
 from .points import Point
-from .scenario import Backend, Scenario
+from .scenario import Scenario
 from .story import tell
 
 __all__ = ["Paid", "Player"]
@@ -52,7 +50,7 @@ class Player:
 
     def undisturbed(self) -> Played:
         """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it."""
-        played = self._play(self.setup.backend, (), record=True)
+        played = next(self.play([()], lanes=1, record=True))
         outcome, end = played.history.outcome, played.history.lives[0].end
         if outcome is not None and outcome["ok"]:
             return played
@@ -66,32 +64,20 @@ class Player:
         story = "\n".join(f"  {line}" for line in tell(played.history))
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
 
-    def play_all(self, plans: Sequence[Plan], workers: int) -> Iterator[Played]:
-        """Play scenarios, `workers` at a time, and yield each as it is done."""
-        workers = min(workers, len(plans))
-        if workers <= 1:
+    def play(self, plans: Iterable[Plan], *, lanes: int, record: bool = False) -> Iterator[Played]:
+        """Play scenarios, `lanes` at a time, and yield each as it is done."""
+        begun: dict[str, tuple[Plan, float, int]] = {}
+
+        def scenarios() -> Iterator[Scenario]:
             for plan in plans:
-                yield self._play(self.setup.backend, plan)
-            return
-        idle: SimpleQueue[Backend] = SimpleQueue()
-        idle.put(self.setup.backend)
-        for _ in range(workers - 1):
-            idle.put(self.setup.another())
+                scenario = self._scenario(plan, record=record)
+                begun[scenario.run_id] = (plan, time.monotonic(), self._count_paid(scenario))
+                yield scenario
 
-        def work(plan: Plan) -> Played:
-            backend = idle.get()
-            try:
-                return self._play(backend, plan)
-            finally:
-                idle.put(backend)
-
-        with ThreadPoolExecutor(workers, thread_name_prefix="n00dles-explorer") as pool:
-            jobs = [pool.submit(work, plan) for plan in plans]
-            try:
-                for job in as_completed(jobs):
-                    yield job.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        for scenario, ends in self.setup.backend.play(scenarios(), lanes):
+            plan, started, before = begun.pop(scenario.run_id)
+            paid = None if self._paid is None else self._count_paid(scenario) - before
+            yield Played(plan, History(read_ledger(scenario.ledger), ends), paid, time.monotonic() - started)
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""
@@ -105,19 +91,21 @@ class Player:
                 words += ["--at", str(point)]
         return shlex.join(words)
 
-    def _play(self, backend: Backend, plan: Plan, *, record: bool = False) -> Played:
+    def _count_paid(self, scenario: Scenario) -> int:
+        return 0 if self._paid is None else self._paid(scenario.run_id)
+
+    def _scenario(self, plan: Plan, *, record: bool) -> Scenario:
         number = next(self._numbers)
-        scenario_id = f"crash-{self._token}-{number}"
+        run_id = f"crash-{self._token}-{number}"
         location = self._folder / str(number)
         location.mkdir()
-        ledger = self._folder / f"{number}.ledger"
-        environment = self._environment(scenario_id) if callable(self._environment) else self._environment or {}
-        scenario = Scenario(
-            run_id=scenario_id,
+        environment = self._environment(run_id) if callable(self._environment) else self._environment or {}
+        return Scenario(
+            run_id=run_id,
             inputs=self.inputs,
             store=self.setup.store_at(str(location)),
             location=str(location),
-            ledger=str(ledger),
+            ledger=str(self._folder / f"{number}.ledger"),
             plan=plan,
             lines=self.lines,
             environment=dict(environment),
@@ -125,9 +113,3 @@ class Player:
             forget=not self.setup.is_private,
             time_limit=self._time_limit,
         )
-        paid_before = self._paid(scenario_id) if self._paid is not None else 0
-        started = time.monotonic()
-        ends = backend.play(scenario)
-        seconds = time.monotonic() - started
-        paid = self._paid(scenario_id) - paid_before if self._paid is not None else None
-        return Played(plan, History(read_ledger(ledger), ends), paid, seconds)

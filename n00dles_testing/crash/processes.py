@@ -1,32 +1,25 @@
-"""Starting interpreters, and waiting for processes that are meant to die."""
+"""Starting interpreters, tying a process to its parent, and reading how one ended."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .scenario import LifeEnd, LifeRequest
 
-__all__ = ["AbandonedError", "die_with_parent", "life_end", "start_interpreter", "wait_for"]
+__all__ = ["die_with_parent", "life_end", "start_interpreter"]
 
 _BOOT = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); module, *arguments = sys.argv[2:]; "
     "sys.argv[:] = [module]; importlib.import_module(module).main(*arguments)"
 )
 _PR_SET_PDEATHSIG = 1
-_POLL_SECONDS = 0.002
-
-
-class AbandonedError(Exception):
-    """Whoever asked for a life is gone; its process has been ended."""
 
 
 def start_interpreter(
@@ -61,56 +54,6 @@ try:
     _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 except OSError:
     _libc = None
-
-
-def wait_for(pid: int, limit: float, requests: int | None = None) -> tuple[int, bool]:
-    """Reap a child of this process, and return its wait status and whether it took more than `limit` seconds.
-
-    It is then killed. `requests` is the pipe of whoever asked: if its other end is closed, the child is killed as well,
-    and `AbandonedError` is raised.
-    """
-    deadline = time.monotonic() + limit
-    try:
-        ended = _wait_until(pid, deadline, requests)
-    except BaseException:
-        _end(pid)
-        raise
-    if ended is None:
-        return _end(pid), True
-    return ended, False
-
-
-def _wait_until(pid: int, deadline: float, requests: int | None) -> int | None:
-    if not hasattr(os, "pidfd_open"):
-        return _poll_until(pid, deadline)
-    descriptor = os.pidfd_open(pid)
-    try:
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
-        if requests is not None:
-            poll.register(requests, 0)  # 0: only that it is closed
-        events = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
-    finally:
-        os.close(descriptor)
-    if any(ready == descriptor for ready, _ in events):
-        return os.waitpid(pid, 0)[1]
-    if events:
-        raise AbandonedError
-    return None
-
-
-def _poll_until(pid: int, deadline: float) -> int | None:
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(pid, os.WNOHANG)
-        if ended:
-            return status
-        time.sleep(_POLL_SECONDS)
-    return None
-
-
-def _end(pid: int) -> int:
-    os.kill(pid, signal.SIGKILL)
-    return os.waitpid(pid, 0)[1]
 
 
 def life_end(request: LifeRequest, pid: int, status: int, seconds: float, *, timed_out: bool) -> LifeEnd:

@@ -7,13 +7,13 @@ here, the same way for all of them.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, Self
 
 from .points import Point
 
-__all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "Scenario", "Subject", "play"]
+__all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "Scenario", "Subject", "lives", "play_one"]
 
 EXIT_FINISHED = 0
 """The run returned a result, which is in the ledger."""
@@ -111,21 +111,39 @@ class Backend(Protocol):
 
     description: dict[str, Any]
 
-    def play(self, scenario: Scenario) -> list[LifeEnd]:
-        """Live `scenario` to its end. Raises `BackendError` if that is not possible."""
+    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+        """Live scenarios to their ends, up to `lanes` at a time, and yield each as it is done.
+
+        `scenarios` is read no faster than they are lived. Raises `BackendError` if lives cannot be started.
+        """
 
     def close(self) -> None:
         """End every process that was started. May be called twice."""
 
 
-def play(scenario: Scenario, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
-    """Live one life after the other: while one is killed as planned, the next follows; a finished run lives once more."""
+def lives(scenario: Scenario) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
+    """Ask for one life after the other, be told how each ended, and return all the ends.
+
+    While a life is killed as planned, the next follows. A finished run lives once more.
+    """
     ends: list[LifeEnd] = []
     for life in range(1, len(scenario.plan) + 2):
         point = scenario.plan[life - 1] if life <= len(scenario.plan) else None
-        ends.append(live(LifeRequest(scenario, life, point)))
+        ends.append((yield LifeRequest(scenario, life, point)))
         if point is None or not ends[-1].was_killed:
             break
     if ends[-1].exit_code == EXIT_FINISHED:
-        ends.append(live(LifeRequest(scenario, len(ends) + 1, again=True)))
+        ends.append((yield LifeRequest(scenario, len(ends) + 1, again=True)))
     return ends
+
+
+def play_one(scenario: Scenario, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
+    """Live `scenario` by calling `live` for each of its lives."""
+    steps = lives(scenario)
+    request = next(steps)
+    while True:
+        try:
+            request = steps.send(live(request))
+        except StopIteration as stop:
+            ends: list[LifeEnd] = stop.value
+            return ends

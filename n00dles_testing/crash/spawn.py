@@ -10,12 +10,14 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from .processes import start_interpreter
-from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, play
+from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, play_one
 
 __all__ = ["Spawn"]
 
@@ -37,9 +39,19 @@ class Spawn:
             self.close()
             raise
 
-    def play(self, scenario: Scenario) -> list[LifeEnd]:
-        """Live all lives of `scenario`."""
-        return play(scenario, self._live)
+    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+        """Live scenarios in fresh interpreters, up to `lanes` at a time."""
+        waiting = iter(scenarios)
+        with ThreadPoolExecutor(lanes, thread_name_prefix="n00dles-lane") as pool:
+            running = {pool.submit(self._play_one, scenario) for scenario in islice(waiting, lanes)}
+            while running:
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                running |= {pool.submit(self._play_one, scenario) for scenario in islice(waiting, len(done))}
+                for job in done:
+                    yield job.result()
+
+    def _play_one(self, scenario: Scenario) -> tuple[Scenario, list[LifeEnd]]:
+        return scenario, play_one(scenario, self._live)
 
     def close(self) -> None:
         """Remove the files that requests were passed in."""

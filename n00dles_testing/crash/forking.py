@@ -1,0 +1,194 @@
+"""The fork server's own process: import once, then a fork a life, several scenarios side by side.
+
+It never runs an event loop or a thread. While children live it sleeps in one `poll`: for a new request, for the end of
+a child, for the first time limit, and for the end of whoever asked.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import NoReturn
+
+from n00dles.errors import ConfigurationError
+from n00dles.pipeline import Pipeline
+
+from .child import live_and_exit, load_subject
+from .dependencies import describe
+from .ledger import read_ledger
+from .life import Executor
+from .pipes import MessageReader, MessageWriter
+from .processes import die_with_parent, life_end
+from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, lives
+
+__all__ = ["main"]
+
+_POLL_SECONDS = 0.002
+"""How often children are looked at where the kernel does not tell of their end."""
+
+
+@dataclass(slots=True)
+class _Lane:
+    """One scenario on its way, and the life that it is in."""
+
+    scenario: Scenario
+    steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]]
+    request: LifeRequest
+    pid: int
+    watch: int | None
+    started: float
+    timed_out: bool = False
+
+    @property
+    def deadline(self) -> float:
+        """When this life has to be over, in monotonic seconds."""
+        return self.started + self.scenario.time_limit
+
+
+class _Server:
+    def __init__(self, requests: MessageReader, replies: MessageWriter) -> None:
+        self._requests = requests
+        self._replies = replies
+        self._lanes: list[_Lane] = []
+
+    def serve(self) -> None:
+        """Import the target, then live what is asked for until nobody asks any more."""
+        first = self._requests.read()
+        if first is None:
+            return
+        subject = Subject(**first)
+        try:
+            self._pipeline, self._executor = load_subject(subject)
+            _preload(self._pipeline)
+            _refuse_threads(subject.target)
+        except (ConfigurationError, BackendError) as error:
+            self._replies.write({"error": str(error)})
+            return
+        _settle()
+        self._replies.write({"description": describe(self._pipeline)})
+        try:
+            while not self._requests.is_closed:
+                self._wait()
+                for lane in list(self._lanes):
+                    self._look_at(lane)
+        finally:
+            for lane in self._lanes:
+                os.kill(lane.pid, signal.SIGKILL)
+                os.waitpid(lane.pid, 0)
+
+    def _wait(self) -> None:
+        """Sleep until something has to be done; take in one request if there is one."""
+        poll = select.poll()
+        poll.register(self._requests, select.POLLIN)
+        for lane in self._lanes:
+            if lane.watch is not None:
+                poll.register(lane.watch, select.POLLIN)
+        limits = [lane.deadline - time.monotonic() for lane in self._lanes if not lane.timed_out]
+        limits += [_POLL_SECONDS for lane in self._lanes if lane.watch is None]
+        ready = poll.poll(max(0.0, min(limits)) * 1000 if limits else None)
+        if any(descriptor == self._requests.fileno() for descriptor, _ in ready):
+            while (form := self._requests.read(0)) is not None:
+                scenario = Scenario.from_dict(form)
+                steps = lives(scenario)
+                self._lanes.append(self._begin(scenario, steps, next(steps)))
+
+    def _look_at(self, lane: _Lane) -> None:
+        """Go on to the next life of a scenario if its child has ended; end the child if its time is over."""
+        ended, status = os.waitpid(lane.pid, os.WNOHANG)
+        if not ended:
+            if time.monotonic() >= lane.deadline and not lane.timed_out:
+                lane.timed_out = True
+                os.kill(lane.pid, signal.SIGKILL)
+            return
+        self._lanes.remove(lane)
+        if lane.watch is not None:
+            os.close(lane.watch)
+        seconds = time.monotonic() - lane.started
+        end = life_end(lane.request, lane.pid, status, seconds, timed_out=lane.timed_out)
+        try:
+            self._lanes.append(self._begin(lane.scenario, lane.steps, lane.steps.send(end)))
+        except StopIteration as stop:
+            if lane.scenario.record:
+                _warm(lane.scenario)
+            self._replies.write({"run_id": lane.scenario.run_id, "lives": [asdict(end) for end in stop.value]})
+
+    def _begin(
+        self, scenario: Scenario, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest
+    ) -> _Lane:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()  # else the child would print it again
+        started = time.monotonic()
+        pid = os.fork()
+        if pid == 0:
+            self._become(request)
+        watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        return _Lane(scenario, steps, request, pid, watch, started)
+
+    def _become(self, request: LifeRequest) -> NoReturn:
+        """Be the child: never come back to the loop of the server."""
+        try:
+            die_with_parent()
+            self._requests.close()
+            self._replies.close()
+            for lane in self._lanes:
+                if lane.watch is not None:
+                    os.close(lane.watch)
+            live_and_exit(request, self._pipeline, self._executor)
+        finally:
+            os._exit(1)
+
+    _pipeline: Pipeline
+    _executor: Executor
+
+
+def _preload(pipeline: Pipeline) -> None:
+    """Import the SDKs that the agents are going to use."""
+    for agent in pipeline.agents():
+        if agent.model is not None:
+            with suppress(Exception):  # the first run says what is missing, and says it better
+                preload = getattr(agent.resolve_provider(), "preload", None)
+                if preload is not None:
+                    preload()
+
+
+def _refuse_threads(target: str) -> None:
+    others = [thread.name for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if others:
+        raise BackendError(
+            f"{target} starts a thread while it is imported ({', '.join(others)}); a fork would copy its locks but not "
+            "the thread. Start it where it is first needed, or explore with mode='spawn'."
+        )
+
+
+def _warm(scenario: Scenario) -> None:
+    """Import what a first life had to import on its way, so that no later one has to."""
+    for entry in read_ledger(scenario.ledger):
+        for name in entry["names"] if entry.kind == "modules" else ():
+            if name not in sys.modules:
+                with suppress(Exception):  # a module that cannot be imported by itself is left to who needs it
+                    importlib.import_module(name)
+    _settle()
+
+
+def _settle() -> None:
+    """Keep the collector away from what all children share: each look at it would copy the memory."""
+    gc.collect()
+    gc.freeze()
+
+
+def main(requests: str, replies: str) -> None:
+    """Be the fork server; the arguments are the numbers of two inherited descriptors."""
+    for descriptor in (int(requests), int(replies)):
+        os.set_inheritable(descriptor, False)
+    with suppress(KeyboardInterrupt):
+        _Server(MessageReader(int(requests)), MessageWriter(int(replies))).serve()
+    os._exit(0)
