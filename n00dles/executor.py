@@ -11,11 +11,12 @@ from .agent import Agent
 from .attempts import Settings, Worker
 from .checkpointing import Checkpointer
 from .context import PipelineContext
-from .errors import BranchError, PipelineFailure
+from .errors import BranchError, PipelineFailure, StateStoreError
 from .events import BranchRouted, GroupJoined, Observers, RunFailed, RunFinished, RunStarted
 from .pipeline import Branch, Parallel, Pipeline, Step
 from .serialization import JSONValue, restore
 from .stores.base import StateStore
+from .threads import wait_out
 from .wiring import Wiring
 
 __all__ = ["MAX_STALLED_LIVES", "Execution"]
@@ -65,8 +66,9 @@ class Execution:
         )
         try:
             output = await self._pipeline_step(self._pipeline, None, Settings(), lambda: True)
-            if context.status != "finished":
-                # A foreign record, or one whose last steps were removed: nothing was called that would have saved it.
+            if context.status != "finished" or context.unsaved:
+                # Nothing was called that would have saved it: a foreign record, one whose last steps were removed, or
+                # one whose last save failed in an earlier life of this process.
                 context.status = "finished"
                 await self._checkpointer.save()
         except Exception as error:
@@ -172,9 +174,19 @@ class Execution:
                 await self._checkpointer.save_failure(failure)
                 raise failure
             # A store that has created the run has also stored that its first life has begun.
-            if not (context.is_new and context.revision > 0):
-                await self._checkpointer.save()
+            if context.unsaved or not (context.is_new and context.revision > 0):
+                await self._save_opening()
             self._is_open = True
+
+    async def _save_opening(self) -> None:
+        try:
+            await self._checkpointer.save()
+        except StateStoreError:
+            # The store took no note of this life, and it has not died either.
+            if not self._context.is_new:
+                self._context.lives -= 1
+                self._context.stalled -= 1
+            raise
 
     def _arguments(self, agent: Agent, previous: JSONValue) -> dict[str, JSONValue]:
         """Return what the wiring says, in stored form; a parameter that is left to its default is not in it."""
@@ -229,7 +241,7 @@ async def _all(members: list[Coroutine[Any, Any, JSONValue]]) -> list[JSONValue]
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await wait_out(*tasks)
     errors = [error for error in map(_error_of, tasks) if error is not None and not isinstance(error, _NotStartedError)]
     if errors:
         for other in errors[1:]:

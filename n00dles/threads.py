@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
-__all__ = ["call_in_thread"]
+__all__ = ["call_in_thread", "wait_out"]
 
 T = TypeVar("T")
 
@@ -20,20 +21,33 @@ async def call_in_thread(executor: Executor | None, work: Callable[[], T]) -> T:
     goes on. So a cancelled save never lands behind a newer one, and no node runs twice at the same time.
     """
     context = contextvars.copy_context()
-    job = asyncio.get_running_loop().run_in_executor(executor, context.run, work)
+    # A future of asyncio can be cancelled while its thread is at work, so whoever takes this lock first decides.
+    turn = threading.Lock()
+
+    def begin() -> T:
+        if not turn.acquire(blocking=False):
+            raise RuntimeError("the caller has gone")
+        return context.run(work)
+
+    job = asyncio.get_running_loop().run_in_executor(executor, begin)
     try:
         return await asyncio.shield(job)
     except asyncio.CancelledError:
-        if not job.cancel():
-            await _end_of(job)
+        if turn.acquire(blocking=False):
+            job.cancel()
+        else:
+            await wait_out(job)
         raise
 
 
-async def _end_of(job: asyncio.Future[Any]) -> None:
-    while not job.done():
+async def wait_out(*jobs: asyncio.Future[Any]) -> None:
+    """Return when all `jobs` have ended, however often this task is cancelled meanwhile; their errors are dropped."""
+    running = {job for job in jobs if not job.done()}
+    while running:
         try:
-            await asyncio.wait([job])
+            _, running = await asyncio.wait(running)
         except asyncio.CancelledError:
-            continue
-    if not job.cancelled():
-        job.exception()
+            running = {job for job in running if not job.done()}
+    for job in jobs:
+        if not job.cancelled():
+            job.exception()
