@@ -64,22 +64,32 @@ async def close_store(store: StateStore) -> None:
 
 
 def live_and_exit(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> NoReturn:
-    """Live one life and end this process; it never returns."""
+    """Live one life, and the one after its end if it goes on, and end this process; it never returns."""
     code = EXIT_FAILED
     try:
         os.environ.update(request.scenario.environment)
         random.seed()  # forked children would all draw the same numbers
-        ledger = LedgerWriter(request.scenario.ledger, request.life)
-        try:
-            code = EXIT_FINISHED if asyncio.run(_live(request, pipeline, executor, ledger)) else EXIT_FAILED
-            if request.scenario.record:
-                ledger.write("modules", names=_installed_modules())
-        except BaseException as error:
-            write_failure(ledger, "run", error)
+        if _live_through(request, pipeline, executor):
+            code = EXIT_FINISHED
+            if request.goes_on:
+                _live_through(request.afterlife, pipeline, executor)
     finally:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
         os._exit(code)
+
+
+def _live_through(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> bool:
+    """Live one life on an event loop of its own, and return whether the run returned a result."""
+    ledger = LedgerWriter(request.scenario.ledger, request.life)
+    try:
+        ok = asyncio.run(_live(request, pipeline, executor, ledger))
+        if request.scenario.record:
+            ledger.write("modules", names=_installed_modules())
+    except BaseException as error:  # sys.exit in a body is an end of this life like any other
+        write_failure(ledger, "run", error)
+        return False
+    return ok
 
 
 async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, ledger: LedgerWriter) -> bool:

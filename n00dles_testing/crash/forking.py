@@ -98,7 +98,7 @@ class _Server:
         if any(descriptor == self._requests.fileno() for descriptor, _ in ready):
             while (form := self._requests.read(0)) is not None:
                 scenario = Scenario.from_dict(form)
-                steps = lives(scenario)
+                steps = lives(scenario, thrifty=True)
                 self._lanes.append(self._begin(scenario, steps, next(steps)))
 
     def _look_at(self, lane: _Lane) -> None:

@@ -75,13 +75,20 @@ class Scenario:
 class LifeRequest:
     """One life to be lived: `point` is where it dies, None to let it be.
 
-    `again` is the life after the end: the run is finished, and is resumed and run once more.
+    `again` is the life after the end: the run is finished, and is resumed and run once more. `goes_on` has that follow
+    in the same process.
     """
 
     scenario: Scenario
     life: int
     point: Point | None = None
     again: bool = False
+    goes_on: bool = False
+
+    @property
+    def afterlife(self) -> LifeRequest:
+        """The life after the end of this one."""
+        return LifeRequest(self.scenario, self.life + 1, again=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +128,21 @@ class Backend(Protocol):
         """End every process that was started. May be called twice."""
 
 
-def lives(scenario: Scenario) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
+def lives(scenario: Scenario, *, thrifty: bool = False) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
     """Ask for one life after the other, be told how each ended, and return all the ends.
 
-    While a life is killed as planned, the next follows. A finished run lives once more.
+    While a life is killed as planned, the next follows. A finished run lives once more; with `thrifty`, a process that
+    has finished a killed run does that itself, on a new event loop and with the store opened anew. Undisturbed runs
+    always have a process of their own for it.
     """
     ends: list[LifeEnd] = []
+    goes_on = thrifty and bool(scenario.plan)
     for life in range(1, len(scenario.plan) + 2):
         point = scenario.plan[life - 1] if life <= len(scenario.plan) else None
-        ends.append((yield LifeRequest(scenario, life, point)))
+        ends.append((yield LifeRequest(scenario, life, point, goes_on=goes_on and point is None)))
         if point is None or not ends[-1].was_killed:
             break
-    if ends[-1].exit_code == EXIT_FINISHED:
+    if ends[-1].exit_code == EXIT_FINISHED and not goes_on:
         ends.append((yield LifeRequest(scenario, len(ends) + 1, again=True)))
     return ends
 
