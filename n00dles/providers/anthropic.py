@@ -87,7 +87,7 @@ class AnthropicProvider:
             request["system"] = system
         if temperature is not None:
             options = _with_temperature(temperature, options)
-        shape = None if schema is None else AnswerSchema.of(schema)
+        shape = None if schema is None else AnswerSchema.of(schema, _enforces)
         if shape is not None:
             request |= _structured(shape)
         started = time.perf_counter()
@@ -125,15 +125,21 @@ def _with_temperature(temperature: float, options: dict[str, Any]) -> dict[str, 
     }
 
 
+def _enforces(keyword: str, value: Any) -> bool:
+    """Say whether the API's structured output takes this keyword."""
+    return keyword == "format" and value in _FORMATS
+
+
+_FORMATS = {"date-time", "date", "time", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"}
+
+
 def _structured(shape: AnswerSchema) -> dict[str, Any]:
     """Ask for JSON: of the API's structured output where it takes the schema, else as the input of a tool.
 
     The structured output takes closed schemas without recursion; a tool takes every schema and enforces none.
     """
     if shape.closed and not shape.recursive:
-        from anthropic import transform_schema
-
-        return {"output_config": {"format": {"type": "json_schema", "schema": transform_schema(shape.schema)}}}
+        return {"output_config": {"format": {"type": "json_schema", "schema": shape.schema}}}
     tool = {"name": _ANSWER_TOOL, "description": "Give the answer.", "input_schema": shape.schema}
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": _ANSWER_TOOL}}
 

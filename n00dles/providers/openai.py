@@ -68,7 +68,7 @@ class OpenAIProvider:
         """
         require_model(self.name, model)
         self.check()
-        shape = None if schema is None else AnswerSchema.of(schema)
+        shape = None if schema is None else AnswerSchema.of(schema, _enforces)
         request: dict[str, Any] = {"model": model.removeprefix("openai/"), "messages": _messages(prompt, system)}
         if temperature is not None:
             request["temperature"] = temperature
@@ -98,6 +98,22 @@ class OpenAIProvider:
             raise ConfigurationError(
                 f"OpenAI cannot be called: {error} Set OPENAI_API_KEY, or pass provider=OpenAIProvider(api_key=…)."
             ) from error
+
+
+def _enforces(keyword: str, value: Any) -> bool:
+    """Say whether the API takes this keyword in a schema that it is strict about."""
+    if keyword == "format":
+        return value in _FORMATS
+    if keyword == "pattern":
+        return "(?" not in value  # it knows no look-around
+    return keyword in _KEYWORDS
+
+
+_FORMATS = {"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+_KEYWORDS = {
+    *("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minItems", "maxItems"),
+}
 
 
 def _messages(prompt: str, system: str) -> list[dict[str, str]]:

@@ -2,25 +2,24 @@
 
 Both APIs can hold a model to a schema, but only to a *closed* one: a root that is an object, every property required,
 no free keys, and a short list of keywords. `AnswerSchema` closes what can be closed, and says when it could not. What
-the API cannot enforce stands in the description, where the model reads it; the executor validates the answer anyway.
+the API cannot enforce stands as JSON at the end of the description, where the model reads it; the executor validates
+the answer anyway.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = ["AnswerSchema"]
+__all__ = ["AnswerSchema", "Enforces"]
 
-_ENFORCED = {
-    "type", "enum", "const", "description", "title", "multipleOf", "minimum", "maximum", "exclusiveMinimum",
-    "exclusiveMaximum", "minItems", "maxItems",
-}  # fmt: skip
-_FORMATS = {"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 _OPEN = {"prefixItems", "patternProperties", "propertyNames", "not", "if", "contains", "dependentSchemas"}
+Enforces = Callable[[str, Any], bool]
+
+_ALWAYS_TAKEN = {"type", "enum", "const", "title", "description"}
 _SAYS_NOTHING = {"default", "discriminator", "$schema", "$id"}
 
 
@@ -39,12 +38,15 @@ class AnswerSchema:
     wrapped: bool
 
     @classmethod
-    def of(cls, schema: Mapping[str, Any]) -> Self:
-        """Return `schema` closed if it can be, else as it is; a root that is no object is put into one."""
+    def of(cls, schema: Mapping[str, Any], enforces: Enforces) -> Self:
+        """Return `schema` closed if it can be, else as it is; a root that is no object is put into one.
+
+        `enforces` says of a keyword and its value whether the API takes it.
+        """
         wrapped = schema.get("type") != "object"
         sent = _wrap(schema) if wrapped else dict(schema)
         try:
-            sent, closed = _close(sent), True
+            sent, closed = _close(sent, enforces), True
         except _OpenSchemaError:
             closed = False
         name = re.sub(r"[^a-zA-Z0-9_-]", "_", str(schema.get("title") or "answer"))[:64]
@@ -71,54 +73,51 @@ def _wrap(schema: Mapping[str, Any]) -> dict[str, Any]:
     return outer | ({"$defs": schema["$defs"]} if "$defs" in schema else {})
 
 
-def _close(schema: Any) -> dict[str, Any]:
+def _close(schema: Any, enforces: Enforces) -> dict[str, Any]:
     if not isinstance(schema, dict) or _OPEN & schema.keys():
         raise _OpenSchemaError
     if isinstance(schema.get("allOf"), list) and len(schema["allOf"]) == 1:
         schema = {**schema["allOf"][0], **{key: value for key, value in schema.items() if key != "allOf"}}
     closed: dict[str, Any] = {}
-    notes: list[str] = []
     if "$defs" in schema:
-        closed["$defs"] = {name: _close(definition) for name, definition in schema["$defs"].items()}
-    closed |= _close_structure(schema)
-    for key, value in schema.items():
-        if key in closed or key in _SAYS_NOTHING or key in _STRUCTURE:
-            continue
-        if key in _ENFORCED or (key == "format" and value in _FORMATS) or (key == "pattern" and "(?" not in value):
-            closed[key] = value
-        else:
-            notes.append(f"{key}: {value}")
-    if notes:
-        closed["description"] = " ".join([*filter(None, [closed.get("description")]), f"({', '.join(notes)})"])
+        closed["$defs"] = {name: _close(definition, enforces) for name, definition in schema["$defs"].items()}
+    closed |= _close_structure(schema, enforces)
+    rest = {key: value for key, value in schema.items() if key not in _STRUCTURE | _SAYS_NOTHING | closed.keys()}
+    taken = {key: value for key, value in rest.items() if key in _ALWAYS_TAKEN or enforces(key, value)}
+    told = {key: value for key, value in rest.items() if key not in taken}
+    closed |= taken
+    if told:
+        words = [closed["description"]] if closed.get("description") else []
+        closed["description"] = " ".join([*words, json.dumps(told, ensure_ascii=False)])
     return closed
 
 
 _STRUCTURE = {"$defs", "$ref", "anyOf", "oneOf", "allOf", "properties", "required", "additionalProperties", "items"}
 
 
-def _close_structure(schema: dict[str, Any]) -> dict[str, Any]:
+def _close_structure(schema: dict[str, Any], enforces: Enforces) -> dict[str, Any]:
     if "$ref" in schema:
         alone = {"$ref": schema["$ref"]}  # a reference must not have neighbours
         return {"anyOf": [alone]} if schema.keys() & {"description", "title"} else alone
     variants = schema.get("anyOf") or schema.get("oneOf")
     if variants:
-        return {"anyOf": [_close(variant) for variant in variants]}
+        return {"anyOf": [_close(variant, enforces) for variant in variants]}
     if "enum" in schema or "const" in schema:
         return {}
     kind = schema.get("type")
     if isinstance(kind, list):
-        return {"anyOf": [_close({**schema, "type": each}) for each in kind]}
+        return {"anyOf": [_close({**schema, "type": each}, enforces) for each in kind]}
     if kind == "object":
         properties = schema.get("properties")
         if properties is None or schema.get("additionalProperties", False) is not False:
             raise _OpenSchemaError
         return {
-            "properties": {name: _close(value) for name, value in properties.items()},
+            "properties": {name: _close(value, enforces) for name, value in properties.items()},
             "required": list(properties),
             "additionalProperties": False,
         }
     if kind == "array":
-        return {"items": _close(schema.get("items"))}
+        return {"items": _close(schema.get("items"), enforces)}
     if kind is None or "allOf" in schema:
         raise _OpenSchemaError
     return {}

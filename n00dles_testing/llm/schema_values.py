@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from .dice import Dice
@@ -54,6 +56,8 @@ class SchemaValues:
                 return self._object(schema, depth)
             case "array":
                 return self._array(schema, depth)
+            case "string" if "contentSchema" in schema:
+                return json.dumps(self._of(schema["contentSchema"], depth + 1))
             case "string":
                 return text(schema, self._dice, self._mark)
             case "integer" | "number":
@@ -78,7 +82,7 @@ class SchemaValues:
                     rest = _joined(rest, self._resolved(part))
                 schema = rest
             else:
-                return schema
+                return _with_described(schema)
         raise SchemaError("the schema's references lead in a circle")
 
     def _target(self, reference: str) -> dict[str, Any]:
@@ -94,8 +98,12 @@ class SchemaValues:
 
     def _variant(self, variants: list[Any], depth: int) -> Any:
         """Choose one; deep inside a recursive schema, one that ends soonest."""
-        if [part.get("type") for part in variants if isinstance(part, dict)] == ["number", "string"]:
-            return variants[0]  # a Decimal in pydantic's schema, which does not say what text is one
+        # A number and then any text: pydantic's schema of a Decimal, which does not say what text is one.
+        variants = [
+            variant
+            for before, variant in zip([{}, *variants], variants, strict=False)
+            if not (variant == {"type": "string"} and isinstance(before, dict) and before.get("type") == "number")
+        ]
         if depth > _DEEP:
             return min(variants, key=lambda variant: self._height(variant, ()))
         return self._dice.choice(variants)
@@ -137,7 +145,11 @@ class SchemaValues:
         for _ in range(_TRIES):
             if len(made) >= wanted:
                 return made
-            made[self._key(schema)] = self._of(self._extra(schema), depth + 1)
+            key = self._key(schema)
+            if key not in made:
+                made[key] = self._of(self._extra(schema), depth + 1)
+        if len(made) >= schema.get("minProperties", 0):
+            return made
         raise SchemaError(f"no {wanted} different keys were found for an object")
 
     def _extra(self, schema: dict[str, Any]) -> Any:
@@ -150,9 +162,10 @@ class SchemaValues:
             return text({"pattern": pattern}, self._dice, self._mark)
         names = schema.get("propertyNames")
         if names is None:
-            return f"{self._dice.choice(('first', 'second', 'third', 'other'))}_{self._dice.below(1000)}"
-        key = self._of({"type": "string", **self._resolved(names)}, 0)
-        return str(key)
+            return str(self._dice.below(1000))  # also a key of dict[int, …], whose schema does not say so
+        names = self._resolved(names)
+        texts = [name for name in names.get("enum", []) if isinstance(name, str)]
+        return str(self._dice.choice(texts) if texts else self._of({"type": "string", **names}, 0))
 
     def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
         made = [self._of(part, depth + 1) for part in schema.get("prefixItems", [])]
@@ -174,6 +187,33 @@ class SchemaValues:
         if len(made) >= least:
             return made
         raise SchemaError(f"no {least} different items were found for an array")
+
+
+def _with_described(schema: dict[str, Any]) -> dict[str, Any]:
+    """Add the constraints that stand as JSON at the end of the description, where a provider puts what an API lacks."""
+    found = _DESCRIBED.search(schema.get("description") or "")
+    try:
+        described = json.loads(found[0]) if found else {}
+    except ValueError:
+        return schema
+    return {**{key: value for key, value in described.items() if key in _CONSTRAINTS}, **schema}
+
+
+_DESCRIBED = re.compile(r"\{.*\}$", re.DOTALL)
+_CONSTRAINTS = {
+    *(
+        "minLength",
+        "maxLength",
+        "pattern",
+        "format",
+        "contentSchema",
+        "multipleOf",
+        "minItems",
+        "maxItems",
+        "uniqueItems",
+    ),
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minProperties", "maxProperties"),
+}
 
 
 def _implied_type(schema: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from n00dles.providers import anthropic, openai
 from n00dles.providers.schemas import AnswerSchema
 
 
@@ -44,6 +45,10 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+def answer_schema(schema: dict[str, Any]) -> AnswerSchema:
+    return AnswerSchema.of(schema, openai._enforces)
+
+
 def objects_in(schema: Any) -> list[dict[str, Any]]:
     if isinstance(schema, list):
         return [found for each in schema for found in objects_in(each)]
@@ -65,7 +70,7 @@ def keywords_in(schema: Any) -> set[str]:
 
 
 def test_a_model_is_closed_everywhere_and_only_has_keywords_that_are_enforced() -> None:
-    answer = AnswerSchema.of(Report.model_json_schema())
+    answer = answer_schema(Report.model_json_schema())
 
     assert (answer.closed, answer.wrapped, answer.recursive, answer.name) == (True, False, False, "Report")
     assert len(objects_in(answer.schema)) == 3
@@ -76,11 +81,11 @@ def test_a_model_is_closed_everywhere_and_only_has_keywords_that_are_enforced() 
 
 
 def test_what_is_not_enforced_stands_in_the_description() -> None:
-    properties = AnswerSchema.of(Report.model_json_schema()).schema["properties"]
+    properties = answer_schema(Report.model_json_schema()).schema["properties"]
 
-    assert properties["name"]["description"] == "Full name. (minLength: 3)"
+    assert properties["name"]["description"] == 'Full name. {"minLength": 3}'
     assert properties["mood"] == {"anyOf": [{"$ref": "#/$defs/Mood"}], "description": "As seen."}
-    assert properties["code"]["description"] == "(pattern: ^(?!0)[0-9]+$)"  # the APIs know no look-ahead
+    assert properties["code"]["description"] == '{"pattern": "^(?!0)[0-9]+$"}'  # the API knows no look-ahead
     assert "pattern" not in properties["code"]
 
 
@@ -92,7 +97,7 @@ def test_what_is_not_enforced_stands_in_the_description() -> None:
 def test_what_cannot_be_closed_is_kept_as_it_is(declared: Any) -> None:
     schema = TypeAdapter(declared).json_schema()
 
-    answer = AnswerSchema.of(schema)
+    answer = answer_schema(schema)
 
     assert not answer.closed
     inner = answer.schema["properties"]["value"] if answer.wrapped else answer.schema
@@ -100,7 +105,7 @@ def test_what_cannot_be_closed_is_kept_as_it_is(declared: Any) -> None:
 
 
 def test_a_model_that_contains_itself_is_recognised_and_wrapped() -> None:
-    answer = AnswerSchema.of(Tree.model_json_schema())
+    answer = answer_schema(Tree.model_json_schema())
 
     assert (answer.closed, answer.recursive, answer.wrapped) == (True, True, True)
     assert answer.schema["properties"] == {"value": {"$ref": "#/$defs/Tree"}}
@@ -108,16 +113,26 @@ def test_a_model_that_contains_itself_is_recognised_and_wrapped() -> None:
 
 
 def test_a_wrapped_answer_is_unwrapped_and_other_text_is_left_alone() -> None:
-    answer = AnswerSchema.of({"type": "array", "items": {"type": "string"}})
+    answer = answer_schema({"type": "array", "items": {"type": "string"}})
 
     assert answer.unwrap('{"value": ["ä", "b"]}') == '["ä", "b"]'
     assert answer.unwrap("no JSON") == "no JSON"
     assert answer.unwrap("[1]") == "[1]"
 
 
+def test_each_api_is_sent_only_what_it_enforces() -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3, "description": "Years."}}}
+
+    for_openai = AnswerSchema.of(schema, openai._enforces).schema["properties"]["n"]
+    for_anthropic = AnswerSchema.of(schema, anthropic._enforces).schema["properties"]["n"]
+
+    assert for_openai == {"type": "integer", "minimum": 3, "description": "Years."}
+    assert for_anthropic == {"type": "integer", "description": 'Years. {"minimum": 3}'}
+
+
 def test_the_caller_s_schema_is_not_changed() -> None:
     schema = Report.model_json_schema()
 
-    AnswerSchema.of(schema)
+    answer_schema(schema)
 
     assert schema == Report.model_json_schema()
