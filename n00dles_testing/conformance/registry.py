@@ -13,9 +13,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .contract import LEVELS, clauses_of_level
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Clause", "clause", "implemented", "select"]
 
-Check = Callable[["StoreSubject"], Awaitable[None]]
+Check = Callable[["StoreSubject"], Coroutine[Any, Any, None]]
 
 
 @dataclass(frozen=True, slots=True)

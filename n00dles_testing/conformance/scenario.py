@@ -201,21 +201,21 @@ class Scenario:
         return self._instance
 
     async def _leave(self, *, told: bool) -> None:
+        if self.location is None and self.acknowledged:
+            await self._clean_up()
         if self._instance is None:
             return
-        if self.location is None:
-            await self._clean_up(self._instance)
         try:
             await self.close()
         except BrokenClause as broken:
             if told:
                 self.subject.found(broken, self.journal)
 
-    async def _clean_up(self, instance: Instance) -> None:
+    async def _clean_up(self) -> None:
         """Where the location is the user's own, leave nothing behind."""
-        for run_id in self.acknowledged:
-            with contextlib.suppress(Exception):
-                await instance.delete(run_id)
+        for run_id in list(self.acknowledged):
+            with contextlib.suppress(BrokenClause):
+                await self.delete(run_id)
 
 
 def describe(error: BaseException) -> str:

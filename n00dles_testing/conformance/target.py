@@ -118,6 +118,10 @@ def _url_target(url: str) -> StoreTarget:
 def _factory_target(text: str) -> StoreTarget:
     from ..targets import load_target
 
+    if ":" not in text:
+        raise ConfigurationError(
+            f"{text!r} is no store: write a URL (sqlite:///{text}), package.module:factory, or path/to/file.py:factory."
+        )
     factory = load_target(text, "store")
     if _takes_location(text, factory):
         return StoreTarget(text, True, "the factory gets fresh temporary folders", factory)

@@ -1,0 +1,152 @@
+"""Stores that do to their process what a checker would rather not have done to its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from typing import Any
+
+from n00dles_testing.conformance.mutants.correct import JSONFiles
+
+FOREVER = 3600
+
+
+class _WhenNoneIsSaved(JSONFiles):
+    """Misbehaves when it has to save a None, which only S02 asks for; all else is right."""
+
+    def misbehave(self) -> None: ...
+
+    def save(self, run_id: str, context: Any) -> None:
+        if None in context.completed.values():
+            self.misbehave()
+        super().save(run_id, context)
+
+
+class Exits(_WhenNoneIsSaved):
+    def misbehave(self) -> None:
+        sys.exit("the store has had enough")
+
+
+class KillsTheProcess(_WhenNoneIsSaved):
+    def misbehave(self) -> None:
+        print("about to go", flush=True)
+        os._exit(7)
+
+
+class HangsInAThread(_WhenNoneIsSaved):
+    def misbehave(self) -> None:
+        time.sleep(FOREVER)
+
+
+class Raises(_WhenNoneIsSaved):
+    def misbehave(self) -> None:
+        raise ValueError("no None here, please")
+
+
+class CancelsItself(_WhenNoneIsSaved):
+    def misbehave(self) -> None:
+        raise asyncio.CancelledError
+
+
+class _Async:
+    def __init__(self, folder: str) -> None:
+        self.files = JSONFiles(folder)
+
+    async def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        return self.files.load_or_create(run_id, inputs)
+
+    async def save(self, run_id: str, context: Any) -> None:
+        if None in context.completed.values():
+            await self.misbehave()
+        self.files.save(run_id, context)
+
+    async def misbehave(self) -> None: ...
+
+    async def delete(self, run_id: str) -> None:
+        self.files.delete(run_id)
+
+
+class BlocksTheLoop(_Async):
+    async def misbehave(self) -> None:
+        time.sleep(FOREVER)
+
+
+class NeverAnswers(_Async):
+    async def misbehave(self) -> None:
+        await asyncio.Event().wait()
+
+
+class ReturnsNone(JSONFiles):
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        super().load_or_create(run_id, inputs)
+
+
+class ReturnsARunWithoutOrder(JSONFiles):
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        record = super().load_or_create(run_id, inputs)
+        return {name: part for name, part in record.items() if name != "order"}
+
+
+class Prints(JSONFiles):
+    def save(self, run_id: str, context: Any) -> None:
+        print('{"result": "all is well"}')
+        os.write(1, b"and straight to the descriptor\n")
+        super().save(run_id, context)
+
+
+class LeaksThreads(JSONFiles):
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        threading.Thread(target=time.sleep, args=(FOREVER,)).start()
+
+
+class CannotBeClosed(JSONFiles):
+    def close(self) -> None:
+        raise OSError("still busy")
+
+
+_one: list[JSONFiles] = []
+
+
+def always_the_same_object(location: str) -> JSONFiles:
+    if not _one:
+        _one.append(JSONFiles(location))
+    return _one[0]
+
+
+def raises(location: str) -> Any:
+    raise RuntimeError("no database today")
+
+
+def hangs(location: str) -> Any:
+    time.sleep(FOREVER)
+
+
+def exits(location: str) -> Any:
+    sys.exit(4)
+
+
+def kills_the_process(location: str) -> Any:
+    os._exit(5)
+
+
+def gives_none(location: str) -> Any:
+    return None
+
+
+class Half:
+    def save(self, run_id: str, ctx: Any) -> None: ...
+
+
+def gives_half_a_store(location: str) -> Any:
+    return Half()
+
+
+def needs_more(location: str, password: str) -> Any:
+    return JSONFiles(location)
+
+
+not_callable = 3

@@ -1,0 +1,100 @@
+"""The suite's own test: each clause catches its broken stores, no other one does, and correct stores pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from n00dles_testing.conformance import StoreReport, check_store, implemented
+from n00dles_testing.conformance.mutants import Mutant, all_mutants, correct_stores
+from n00dles_testing.verdicts import Verdict
+
+HERE = Path(__file__).parent
+MUTANTS = all_mutants()
+PLAIN = f"{HERE / 'plain_store.py'}:open_store"
+
+
+def verdicts(report: StoreReport) -> dict[str, Verdict]:
+    return {result.clause: result.verdict for result in report.results}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.target.rpartition(":")[2] for mutant in MUTANTS])
+def test_a_mutant_fails_its_own_clause_and_no_other(mutant: Mutant) -> None:
+    report = check_store(mutant.target, seed=1)
+
+    failed = {clause for clause, verdict in verdicts(report).items() if verdict is not Verdict.PASS}
+    assert failed == {mutant.breaks, *mutant.also_breaks}
+    assert not report.ok
+    assert report.grade.level == (0 if mutant.breaks.startswith("S") else 1)
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.target.rpartition(":")[2] for mutant in MUTANTS])
+def test_a_failure_tells_what_was_called_allowed_and_came(mutant: Mutant) -> None:
+    [result] = check_store(mutant.target, clauses=[mutant.breaks]).results
+
+    finding = result.findings[0]
+    assert result.verdict is Verdict.FAIL
+    assert result.reason == finding.message
+    labels = [line.split()[0] for line in finding.story]
+    assert labels[0] == "scenario"
+    assert labels[-3:] == ["allowed", "came", "why"]
+    assert any("load_or_create(" in line and "→" in line for line in finding.story)
+    assert finding.replay == f"n00dles-testing check {mutant.target} --clause {mutant.breaks} --seed 0"
+
+
+def test_every_clause_has_a_mutant() -> None:
+    broken = {mutant.breaks for mutant in MUTANTS}
+
+    assert broken == {clause.id for clause in implemented()} == {"S01", "S02", "S05", "C01", "C02"}
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+@pytest.mark.parametrize("target", [*correct_stores(), PLAIN], ids=["files", "log", "plain"])
+def test_a_correct_store_passes(target: str, seed: int) -> None:
+    report = check_store(target, seed=seed)
+
+    assert verdicts(report) == dict.fromkeys(("S01", "S02", "S05", "C01", "C02"), Verdict.PASS)
+    assert report.grade.level == 2
+    assert all(result.scenarios >= 5 for result in report.results)
+
+
+def test_the_sqlite_store_of_the_project_is_crash_safe(tmp_path: Path) -> None:
+    report = check_store(f"sqlite:///{tmp_path}/runs.db")
+
+    assert set(verdicts(report).values()) == {Verdict.PASS}
+    assert report.grade.text == "level 2 (crash-safe), as far as it is checked: 5 of its 24 clauses"
+
+
+def test_the_memory_store_reaches_level_1_and_proves_that_level_2_is_not_for_it() -> None:
+    report = check_store("memory://")
+
+    assert verdicts(report) == {
+        "S01": Verdict.PASS,
+        "S02": Verdict.PASS,
+        "S05": Verdict.PASS,
+        "C01": Verdict.NOT_APPLICABLE,
+        "C02": Verdict.NOT_APPLICABLE,
+    }
+    assert "not found in this one, and that process opened no file" in report.results[3].reason
+    assert report.ok
+    assert report.grade.level == 1
+
+
+def test_no_level_is_claimed_for_what_was_not_asked() -> None:
+    report = check_store("memory://", clauses=["s05"])
+
+    assert [result.clause for result in report.results] == ["S05"]
+    assert report.grade.level == 0
+    assert report.grade.text == "no level; not level 1 (contract): S01 NOT RUN, S02 NOT RUN"
+
+
+def test_a_report_names_the_clauses_that_are_not_implemented() -> None:
+    report = check_store("memory://", clauses=["S05"])
+
+    assert set(report.grade.not_implemented) == {f"S{n:02}" for n in range(1, 19) if n not in (1, 2, 5)} | {
+        "C03",
+        "C04",
+        "C05",
+        "C06",
+    }

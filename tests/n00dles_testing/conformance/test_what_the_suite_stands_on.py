@@ -1,0 +1,137 @@
+"""The parts that every check trusts: exact comparison, the registry, the proof of a kill."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from n00dles_testing.conformance import clause, select
+from n00dles_testing.conformance.clauses import c02_kill
+from n00dles_testing.conformance.elsewhere import Elsewhere
+from n00dles_testing.conformance.expect import VacuousCheck
+from n00dles_testing.conformance.mutants import correct_stores
+from n00dles_testing.conformance.processes import describe_exit
+from n00dles_testing.conformance.records import Record, UnreadableReplyError, difference
+from n00dles_testing.conformance.subject import StoreSubject
+from n00dles_testing.conformance.target import StoreTarget
+
+
+@pytest.mark.parametrize(
+    ("wanted", "came", "found"),
+    [
+        (1, True, "x is True (bool), not 1 (int)"),
+        (1, 1.0, "x is 1.0 (float), not 1 (int)"),
+        ([], {}, "x is {} (dict), not [] (list)"),
+        (None, "", "x is '' (str), not None (NoneType)"),
+        ({"a": {"b": [1, None]}}, {"a": {"b": [1, {}]}}, "x['a']['b'][1] is {} (dict), not None (NoneType)"),
+        ({"a": None}, {}, "x['a'] is missing; it should be None"),
+        ({}, {"a": None}, "x['a'] is None, and should not be there"),
+        (["a", "b"], ["b", "a"], "x[0] is 'b', not 'a'"),
+        (["a"], ["a", "a"], "x is ['a', 'a'], not ['a']"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, None),
+    ],
+)
+def test_values_are_compared_exactly(wanted: Any, came: Any, found: str | None) -> None:
+    assert difference(wanted, came, "x") == found
+
+
+def test_records_differ_in_the_order_of_completion() -> None:
+    wanted = Record({"topic": "x"}).after({"writer": 1}).after({"editor": 2})
+
+    assert difference(wanted, Record({"topic": "x"}, {"writer": 1, "editor": 2}, ("editor", "writer"))) == (
+        "order[0] is 'editor', not 'writer'"
+    )
+
+
+def test_a_record_is_a_copy() -> None:
+    reply: dict[str, Any] = {"inputs": {"a": [1]}, "completed": {"n": {"b": 2}}, "order": ["n"]}
+
+    record = Record.read(reply)
+    reply["inputs"]["a"].append(2)
+
+    assert record == Record({"a": [1]}, {"n": {"b": 2}}, ("n",))
+
+
+@pytest.mark.parametrize("reply", [None, {}, {"inputs": {}, "completed": [], "order": []}, 3])
+def test_a_reply_that_is_no_run_cannot_be_read(reply: Any) -> None:
+    with pytest.raises(UnreadableReplyError):
+        Record.read(reply)
+
+
+def test_a_clause_must_be_in_the_contract_and_documented() -> None:
+    async def documented(subject: StoreSubject) -> None:
+        """Say something."""
+
+    async def silent(subject: StoreSubject) -> None: ...
+
+    for id_, level, check, complaint in (
+        ("S99", 1, documented, "has no clause 'S99'"),
+        ("S03", 2, documented, "has no clause 'S03' at level 2"),
+        ("S05", 1, documented, "S05 has a check already"),
+        ("S03", 1, silent, "no docstring"),
+    ):
+        select()
+        with pytest.raises(ValueError, match=complaint):
+            clause(id_, level=level, title="x")(check)
+
+
+def test_an_unknown_clause_is_refused_by_name() -> None:
+    with pytest.raises(KeyError, match="no check for S03, X1; this release checks S01"):
+        select(["s01", "S03", "X1"])
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (0, "ended with exit status 0"),
+        (-9, "was killed by SIGKILL"),
+        (None, "did not end"),
+        (-99, "was killed by signal 99"),
+    ],
+)
+def test_an_exit_is_told_in_words(status: int | None, words: str) -> None:
+    assert describe_exit(status) == words
+
+
+class _Nobody:
+    def scenario(self, number: int, title: str) -> None: ...
+
+    def step(self, number: int, text: str) -> None: ...
+
+
+def subject_of(clause_id: str, folder: Path) -> StoreSubject:
+    target = StoreTarget.parse(correct_stores()[0])
+    return StoreSubject(
+        target, folder, clause=clause_id, seed=0, nonce="test", listener=_Nobody(), memory={"durability": (True, [])}
+    )
+
+
+def test_a_kill_that_did_not_happen_is_vacuous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exchange = Elsewhere._exchange
+
+    async def without_the_kill(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
+        return await exchange(self, {**message, "die": False})
+
+    monkeypatch.setattr(Elsewhere, "_exchange", without_the_kill)
+    monkeypatch.setattr("n00dles_testing.conformance.elsewhere._TIME_TO_DIE", 0.1)
+
+    with pytest.raises(VacuousCheck, match="that was to die by SIGKILL after its acknowledgement did not end"):
+        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path)))
+
+
+def test_an_end_by_anything_but_signal_9_is_vacuous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exchange = Elsewhere._exchange
+
+    async def a_graceful_end(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
+        reply = await exchange(self, {**message, "die": False})
+        if message.get("die"):
+            self._process._process.terminate()
+        return reply
+
+    monkeypatch.setattr(Elsewhere, "_exchange", a_graceful_end)
+
+    with pytest.raises(VacuousCheck, match="was killed by SIGTERM, so nothing was shown"):
+        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path)))
