@@ -11,8 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self, cast
 
 from .errors import CorruptCheckpointError, SerializationError
 from .serialization import JSONValue, dumps, loads, to_stored
@@ -91,13 +90,14 @@ class SaveBatch(NamedTuple):
 
     A store writes `outputs` and `head` (and `signature`, unless it is None: unchanged) if the stored revision is
     `revision` and the stored incarnation is `incarnation`; the record then is at revision `revision + 1`. `save_id`
-    tells a save whose reply was lost from somebody else's.
+    tells a save whose reply was lost from somebody else's. `completed` is how many outputs the record then has in all.
     """
 
     save_id: str
     revision: int
     incarnation: str
     head: RunHead
+    completed: int
     outputs: tuple[StoredOutput, ...]
     signature: str | None
     serial: int
@@ -106,6 +106,25 @@ class SaveBatch(NamedTuple):
     def stored_revision(self) -> StoredRevision:
         """What the store knows of the run once it holds this batch."""
         return StoredRevision(self.incarnation, self.revision + 1, self.save_id)
+
+
+class _Outputs(dict[str, JSONValue]):
+    """A dict, so that any encoder takes it, into which outputs come by `put` alone."""
+
+    def put(self, node: str, stored: JSONValue) -> None:
+        super().__setitem__(node, stored)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored_outputs, (dict(self),)
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("outputs enter a context through its method checkpoint(node, output)")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+
+def _restored_outputs(outputs: dict[str, JSONValue]) -> _Outputs:
+    return _Outputs(outputs)
 
 
 class PipelineContext:
@@ -147,7 +166,7 @@ class PipelineContext:
         self._signature: list[str] = []
         self._signature_saved = True
         self._order: list[str] = []
-        self._completed: dict[str, JSONValue] = {}
+        self._completed = _Outputs()
         self._positions: dict[str, int] = {}
         self._unfinished: dict[str, NodeRecord] = {}
         self._unsaved: dict[str, int] = {}
@@ -167,10 +186,17 @@ class PipelineContext:
     def __repr__(self) -> str:
         return f"<PipelineContext {self.run_id!r} revision {self.revision}, {self.status}, completed {self._order}>"
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A store may copy or pickle a context. Neither a lock nor the right to the same save ids goes with it.
+        return {name: value for name, value in vars(self).items() if name not in ("_lock", "_writer", "_in_doubt")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _lock=threading.Lock(), _writer=uuid.uuid4().hex, _in_doubt=None)
+
     @property
     def completed(self) -> Mapping[str, JSONValue]:
         """The output of every completed node, in stored form."""
-        return MappingProxyType(self._completed)
+        return self._completed
 
     @property
     def order(self) -> list[str]:
@@ -195,9 +221,10 @@ class PipelineContext:
     def record(self, node: str) -> NodeRecord:
         """Return the cost record of `node`, made at its first use."""
         if node not in self.nodes:
-            self.nodes[node] = NodeRecord()
-            if node not in self._completed:
-                self._unfinished[node] = self.nodes[node]
+            with self._lock:
+                self.nodes[node] = NodeRecord()
+                if node not in self._completed:
+                    self._unfinished[node] = self.nodes[node]
         return self.nodes[node]
 
     def checkpoint(self, node: str, output: Any) -> JSONValue:
@@ -206,7 +233,10 @@ class PipelineContext:
         Nothing is durable until the next save. Raises `SerializationError` if JSON cannot hold it exactly; the context
         is then unchanged.
         """
+        if not isinstance(node, str):
+            raise SerializationError(f"the node name {node!r}", "is no text, and would not be found again under it.")
         try:
+            to_stored(str(node), "its name")
             stored = to_stored(output)
         except SerializationError as error:
             raise SerializationError(error.path, error.why, node=node) from None
@@ -219,7 +249,7 @@ class PipelineContext:
             if node not in self._completed:
                 self._positions[node] = len(self._order)
                 self._order.append(node)
-            self._completed[node] = stored
+            self._completed.put(node, stored)
             self._unfinished.pop(node, None)
             self._serial += 1
             self._unsaved[node] = self._serial
@@ -252,6 +282,7 @@ class PipelineContext:
                 revision=self.revision,
                 incarnation=self.incarnation,
                 head=self._head(),
+                completed=len(self._completed),
                 outputs=tuple([self._stored_output(node) for node in self._unsaved]),
                 signature=None if self._signature_saved else dumps(list(self._signature)),
                 serial=self._serial,
@@ -310,7 +341,7 @@ class PipelineContext:
         for position, (node, output, record) in enumerate(outputs):
             context._order.append(node)
             context._positions[node] = position
-            context._completed[node] = output
+            context._completed.put(node, output)
             context.nodes[node] = record
         context._take(head._asdict(), loads(head.unfinished))
         context._signature = signature
@@ -397,4 +428,4 @@ _HEAD = tuple(name for name in RunHead._fields if name != "unfinished")
 
 def stored_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored form of a run's inputs. Raises `SerializationError` naming the input."""
-    return {name: to_stored(value, f"inputs[{name!r}]") for name, value in inputs.items()}
+    return cast(dict[str, Any], to_stored(dict(inputs), "inputs"))

@@ -149,7 +149,7 @@ def _update_signature(connection: sqlite3.Connection, key: int, run_id: str, sig
 
 
 def _head(context: PipelineContext, batch: SaveBatch) -> Row:
-    head = (batch.incarnation, batch.revision + 1, batch.save_id, len(context.completed), *batch.head)
+    head = (batch.incarnation, batch.revision + 1, batch.save_id, batch.completed, *batch.head)
     return (*head, _checksum((context.run_id, *head)))
 
 
