@@ -401,7 +401,7 @@ class PipelineContext:
         return context
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
+    def from_json(cls, text: str) -> Self:
         """Read what `to_json` wrote, or a record of the published 0.3 release."""
         try:
             record = loads(text)

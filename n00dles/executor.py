@@ -81,13 +81,13 @@ class Execution:
         return self._typed(self._pipeline, output)
 
     async def _step(self, step: Step, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
-        if isinstance(step, Pipeline):
-            return await self._pipeline_step(step, previous, settings, is_last)
+        if isinstance(step, Agent):
+            return await self._agent_step(step, previous, settings, is_last)
         if isinstance(step, Parallel):
             return await self._parallel_step(step, previous, settings, is_last)
         if isinstance(step, Branch):
             return await self._branch_step(step, previous, settings, is_last)
-        return await self._agent_step(cast(Agent, step), previous, settings, is_last)
+        return await self._pipeline_step(cast(Pipeline, step), previous, settings, is_last)
 
     async def _agent_step(self, agent: Agent, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
         context = self._context

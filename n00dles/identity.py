@@ -34,18 +34,17 @@ def check_pipeline_unchanged(context: PipelineContext, pipeline: Pipeline) -> No
     """
     if context.pipeline not in (None, pipeline.name) and pipeline.has_own_name:
         raise _changed(context, f"it belongs to pipeline {context.pipeline!r}, and is resumed with {pipeline.name!r}")
-    last = -1
-    unknown = dict.fromkeys(context.completed)
-    for index, step in enumerate(pipeline.steps):
-        for agent in step.agents():
-            if agent.name in unknown:
-                del unknown[agent.name]
-                last = index
-    if unknown:
-        raise _changed(context, f"its completed node {next(iter(unknown))!r} is not in the pipeline any more")
+    names = {agent.name for agent in pipeline.agents()}
+    unknown = next((node for node in context.completed if node not in names), None)
+    if unknown is not None:
+        raise _changed(context, f"its completed node {unknown!r} is not in the pipeline any more")
     before, now = context.signature, pipeline.signature()
     # Records of foreign stores and of the 0.3 release have no signature.
-    for index in range(last + 1 if before else 0):
+    if not before or before == now:
+        return
+    completed = [any(map(context.is_complete, (agent.name for agent in step.agents()))) for step in pipeline.steps]
+    last = max((index for index, any_complete in enumerate(completed) if any_complete), default=-1)
+    for index in range(last + 1):
         old = before[index] if index < len(before) else "nothing"
         if old != now[index]:
             raise _changed(context, f"its step {index + 1} was {old}, and is now {now[index]}")

@@ -121,6 +121,7 @@ class Pipeline(Step):
         self.retry = retry_policy(retry)
         self.timeout = checked_timeout(timeout, self.name)
         self.on_error = on_error
+        self._signature: list[str] | None = None
         _refuse_twins(_outputs_by_name(self.steps), "two steps of one pipeline are named")
 
     def __repr__(self) -> str:
@@ -142,7 +143,9 @@ class Pipeline(Step):
 
     def signature(self) -> list[str]:
         """Return one line a step, as it is compared when a run is resumed: names, parameters, declared types, shape."""
-        return [_described(step) for step in self.steps]
+        if self._signature is None:
+            self._signature = [_described(step) for step in self.steps]
+        return list(self._signature)
 
 
 def pipeline(

@@ -10,7 +10,7 @@ from .context import PipelineContext
 __all__ = ["AgentTrace", "RunResult"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AgentTrace:
     """What one node has cost, over all lives. `error` is the last failed attempt's, if there was one."""
 
@@ -23,7 +23,7 @@ class AgentTrace:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunResult:
     """The result of a finished run; the same in every life, however often it was killed.
 

@@ -52,9 +52,9 @@ def dumps(stored: JSONValue) -> str:
     return _encode(stored)
 
 
-def loads(text: str | bytes) -> Any:
+def loads(text: str) -> Any:
     """Decode JSON text. Raises `ValueError` for anything that is no strict JSON, NaN and infinities included."""
-    return json.loads(text, parse_constant=_refuse_constant)
+    return _decode(text)
 
 
 def restore(stored: JSONValue, declared: Any = Any) -> Any:
@@ -88,6 +88,9 @@ _UNDECLARED: tuple[Any, ...] = (Any, object)
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _convert(value: Any, path: str, depth: int) -> JSONValue:

@@ -181,13 +181,14 @@ def _output_row(run_id: str, key: int, stored: StoredOutput) -> Row:
         float(record.duration_ms),
         record.error,
     )
-    return (*row, _checksum((run_id, *row)))
+    return (*row, _output_checksum(run_id, row))
 
 
 def _output(run_id: str, position: int, row: Row, key: int) -> tuple[str, Any, NodeRecord]:
     if row[0] != key * _POSITIONS + position:
         raise _damaged(run_id, f"its output {position} is missing")
-    _verify(run_id, f"the output of node {row[1]!r}", row[8], (run_id, *row[:8]))
+    if row[8] != _output_checksum(run_id, row[:8]):
+        raise _damaged(run_id, f"the output of node {row[1]!r} does not match its checksum")
     return row[1], loads(row[2]), NodeRecord(*row[3:8])
 
 
@@ -196,8 +197,13 @@ def _ids(key: int) -> tuple[int, int]:
     return key * _POSITIONS, (key + 1) * _POSITIONS
 
 
-def _checksum(fields: Row) -> int:
-    return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"))
+def _checksum(fields: Row, start: int = 0) -> int:
+    return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"), start)
+
+
+def _output_checksum(run_id: str, row: Row) -> int:
+    # The text of an output may be long, so it is not copied into a repr.
+    return _checksum((run_id, *row[:2], *row[3:]), zlib.crc32(row[2].encode()))
 
 
 def _verify(run_id: str, part: str, checksum: int, fields: Row) -> None:
