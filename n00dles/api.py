@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-import weakref
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Coroutine, Hashable, Iterable, Mapping
 from typing import Any
 
 from .agent import Agent
 from .calling import check_ready, checked_arguments
 from .config import default_observers, default_store
 from .context import PipelineContext, stored_inputs
-from .errors import AgentInputError, InputsError, RunNotFoundError, StateStoreError
+from .errors import AgentInputError, InputsError, RunNotFoundError
 from .events import Observer, Observers
 from .executor import Execution
 from .identity import check_inputs_unchanged, check_pipeline_unchanged
@@ -24,8 +23,10 @@ from .wiring import wire
 
 __all__ = ["aresume", "arun", "resume", "run"]
 
-# Contexts whose last save failed in this process: what their nodes returned was paid for, and is not thrown away.
-_held: weakref.WeakKeyDictionary[StateStore, dict[str, PipelineContext]] = weakref.WeakKeyDictionary()
+# Contexts whose last save failed in this process, by the place of their store and the run: what their nodes returned
+# was paid for, and is not thrown away. The oldest are, should nobody ever resume them.
+_held: dict[tuple[Hashable, str], PipelineContext] = {}
+_MAX_HELD = 256
 
 
 def run(
@@ -51,7 +52,7 @@ def run(
     """
     _refuse_event_loop("run", "arun")
     options = {"run_id": run_id, "store": store, "observers": observers, "tags": tags, "timeout": timeout}
-    return asyncio.run(arun(target, **options, **inputs))
+    return _run(arun(target, **options, **inputs))
 
 
 async def arun(
@@ -75,9 +76,8 @@ async def arun(
             _check_inputs(whole, stored)
             _check_ready(whole, ())
             context = await chosen.load_or_create(run_id or uuid.uuid4().hex, stored)
-        if stored or not context.inputs:
-            check_inputs_unchanged(context, stored)
-        return await _carry_on(whole, context, chosen, observers, tags)
+        given = stored if stored or not context.inputs else None
+        return await _carry_on(whole, context, chosen, observers, tags, given=given)
 
 
 def resume(
@@ -89,7 +89,7 @@ def resume(
     such run, `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
     """
     _refuse_event_loop("resume", "aresume")
-    return asyncio.run(aresume(target, run_id, store=store, observers=observers, tags=tags))
+    return _run(aresume(target, run_id, store=store, observers=observers, tags=tags))
 
 
 async def aresume(
@@ -102,7 +102,7 @@ async def aresume(
         raise RunNotFoundError(
             f"no run {run_id!r} is stored in {chosen!r}; `n00dles runs list` shows those that are.", run_id=run_id
         )
-    return await _carry_on(_as_pipeline(target), context, chosen, observers, tags)
+    return await _carry_on(_as_pipeline(target), context, chosen, observers, tags, given=None)
 
 
 async def _carry_on(
@@ -111,16 +111,22 @@ async def _carry_on(
     store: StateStore,
     observers: Iterable[Observer],
     tags: Iterable[str],
+    *,
+    given: Mapping[str, Any] | None,
 ) -> RunResult:
-    check_pipeline_unchanged(context, whole)
-    wiring = wire(whole)
-    wiring.check_inputs(context.inputs, whole.name)
-    _check_ready(whole, context.completed)
-    execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
+    """Check that `context` is this pipeline's run, started with the inputs that are `given` now, and finish it."""
     try:
+        if given is not None:
+            check_inputs_unchanged(context, given)
+        check_pipeline_unchanged(context, whole)
+        wiring = wire(whole)
+        wiring.check_inputs(context.inputs, whole.name)
+        _check_ready(whole, context.completed)
+        execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
         output = await execution.run()
-    except StateStoreError:
-        _held.setdefault(store, {})[context.run_id] = context
+    except (Exception, asyncio.CancelledError):
+        if context.unsaved:
+            _hold(store, context)
         raise
     found = traces(context)
     tokens = sum(trace.input_tokens + trace.output_tokens for trace in found)
@@ -129,18 +135,30 @@ async def _carry_on(
 
 async def _existing(store: StateStore, run_id: str) -> PipelineContext | None:
     """Return the stored run, with what its nodes returned when an earlier save in this process failed."""
-    if isinstance(store, Loads):
-        context = await store.load(run_id)
-    else:
-        # Such a store cannot say that it has no run without making one; an empty one is none.
-        context = await store.load_or_create(run_id, {})
-        if context.is_new and not context.inputs and not context.completed:
-            context = None
-    held = _held.get(store, {}).pop(run_id, None)
-    if context is None or held is None or held.incarnation != context.incarnation:
+    context = await (store.load(run_id) if isinstance(store, Loads) else _asked_for(store, run_id))
+    held = _held.pop((store.place, run_id), None)
+    if context is None or held is None:
         return context
+    # A store that keeps four fields gives every context that it makes a new incarnation.
+    is_same_run = held.incarnation == context.incarnation or held.revision == context.revision == 0
     in_doubt = held.in_doubt.stored_revision.revision if held.in_doubt else held.revision
-    return held if context.revision in (held.revision, in_doubt) else context
+    is_ahead = context.revision in (held.revision, in_doubt) and context.completed.keys() <= held.completed.keys()
+    return held if is_same_run and is_ahead and held.inputs == context.inputs else context
+
+
+async def _asked_for(store: StateStore, run_id: str) -> PipelineContext | None:
+    """Ask a store without `load`, which cannot be asked without making a run: an empty one was made by asking."""
+    context = await store.load_or_create(run_id, {})
+    if context.inputs or context.completed or context.nodes or context.lives > 1:
+        return context
+    await store.delete(run_id)
+    return None
+
+
+def _hold(store: StateStore, context: PipelineContext) -> None:
+    _held[store.place, context.run_id] = context
+    if len(_held) > _MAX_HELD:
+        _held.pop(next(iter(_held)), None)
 
 
 def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
@@ -177,6 +195,18 @@ def _as_pipeline(target: Step) -> Pipeline:
 
 def _chosen_store(store: Any) -> StateStore:
     return default_store() if store is None else open_store(store)
+
+
+def _run(work: Coroutine[Any, Any, RunResult]) -> RunResult:
+    # The result does not become that of a task: asyncio takes the repr of its main task while it sets up signals, which
+    # is as long as the output.
+    results: list[RunResult] = []
+
+    async def main() -> None:
+        results.append(await work)
+
+    asyncio.run(main())
+    return results[0]
 
 
 def _refuse_event_loop(called: str, instead: str) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any
 
 from ..context import PipelineContext
 from ..errors import ConfigurationError, CorruptCheckpointError
 from ..threads import call_in_thread
-from .base import StateStore
+from .base import ById, StateStore
 
 __all__ = ["as_context", "as_store"]
 
@@ -44,6 +44,9 @@ def as_context(found: Any, run_id: str) -> PipelineContext:
     Raises `CorruptCheckpointError` if it is none of these.
     """
     if isinstance(found, PipelineContext):
+        # It holds what the store gave, so the store has it.
+        found.mark_saved(found.serial)
+        found.is_new = found.is_new and not found.completed
         return found
     if isinstance(found, Mapping):
         record = dict(found)
@@ -72,6 +75,10 @@ class _AdaptedStore(StateStore):
 
     def __repr__(self) -> str:
         return repr(self.inner)
+
+    @property
+    def place(self) -> Hashable:
+        return ById(self.inner)
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         return as_context(await _call(self.inner.load_or_create, run_id, dict(inputs)), run_id)

@@ -6,17 +6,30 @@ A store needs neither this base class nor an import from here; `adapt.as_store` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from ..context import PipelineContext, Status
 from ..errors import StateStoreError
 
-__all__ = ["Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore", "check_run_id"]
+__all__ = ["ById", "Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore", "check_run_id"]
 
 
 MAX_RUN_ID_BYTES = 10_000
+
+
+class ById:
+    """Stands for one object, also for one that cannot be hashed or that says it is equal to others."""
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __hash__(self) -> int:
+        return id(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and self._value is other._value
 
 
 class StateStore(ABC):
@@ -25,6 +38,11 @@ class StateStore(ABC):
     What every method owes its caller is the contract (clauses S01 to S18 for one process): a returned call is durable
     and comes back, a raised one has changed nothing.
     """
+
+    @property
+    def place(self) -> Hashable:
+        """Equal for two store objects that keep the same runs; by default, for an object and itself."""
+        return ById(self)
 
     @abstractmethod
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..context import PipelineContext, SaveBatch, Status, StoredOutput
+from ..errors import StateStoreError
 from ..serialization import dumps, loads
 from .base import RunSummary, StateStore, check_run_id
 from .fencing import check_fence
@@ -48,6 +49,8 @@ class InMemoryStateStore(StateStore):
     async def save(self, run_id: str, ctx: PipelineContext) -> None:
         """Keep what is new in `ctx`, if nobody else has saved the run since it was loaded."""
         check_run_id(run_id)
+        if run_id != ctx.run_id:
+            raise StateStoreError(f"the context of run {ctx.run_id!r} was to be saved as run {run_id!r}", run_id=run_id)
         with self._lock:
             record = self._records.get(run_id)
             check_fence(ctx, record.batch.stored_revision if record else None)

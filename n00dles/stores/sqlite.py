@@ -6,7 +6,7 @@ import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
@@ -45,6 +45,11 @@ class SQLiteStateStore(StateStore):
 
     def __repr__(self) -> str:
         return f"SQLiteStateStore({self.path!r})"
+
+    @property
+    def place(self) -> Hashable:
+        """The file, however its path is written."""
+        return "sqlite", os.path.realpath(self.path)
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         """Return the stored run, or store a new one with these inputs: one caller creates it, all see the same."""
