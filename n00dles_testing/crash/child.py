@@ -36,7 +36,7 @@ from .points import Kind, Point
 from .recorded_store import Fence
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, Scenario, Subject
 
-__all__ = ["CONTROL_VARIABLE", "load_subject", "close_store", "live_and_exit", "main", "open_scenario_store"]
+__all__ = ["CONTROL_VARIABLE", "close_store", "live_and_exit", "load_subject", "main", "open_scenario_store"]
 
 CONTROL_VARIABLE = "N00DLES_LLM_CONTROL"
 """Names the control URL of a local LLM server that can kill a process once it has been paid by it."""

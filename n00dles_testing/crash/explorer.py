@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from n00dles.context import stored_inputs
+from n00dles.errors import ConfigurationError
 
 from .assessment import assess, clause_results, undisturbed_findings
 from .backends import Environment, prepare
@@ -62,7 +63,7 @@ def explore(
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
             return _explore(player, at, budget, setup.lanes(workers), on_progress or _ignore, started)
-    except BackendError as error:
+    except (BackendError, ConfigurationError) as error:
         raise ExplorationError(str(error)) from error
     finally:
         setup.close()

@@ -61,7 +61,7 @@ class LedgerWriter:
 
     def write(self, kind: str, **data: Any) -> None:
         """Append one entry; `data` must be JSON (see `typed.encode`)."""
-        entry = {"kind": kind, "life": self.life, "pid": self._pid, "at": time.monotonic(), **data}
+        entry = {"kind": kind, "life": self.life, "pid": self._pid, "at": time.monotonic(), "data": data}
         line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
         with self._lock:  # against `close`: the number of a closed file may soon be another file's
             while line and not self._stopped:
@@ -91,9 +91,8 @@ def read_ledger(path: Path | str) -> list[Entry]:
 
 def _parse(line: bytes) -> Entry | None:
     try:
-        data = json.loads(line)
-        return Entry(data.pop("kind"), data.pop("life"), data.pop("pid"), data.pop("at"), data)
-    except (ValueError, KeyError, AttributeError, TypeError):
+        return Entry(**json.loads(line))
+    except (ValueError, TypeError):
         return None  # torn by the kill
 
 

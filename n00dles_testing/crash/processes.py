@@ -33,7 +33,7 @@ def start_interpreter(
     path = [entry or str(Path.cwd()) for entry in sys.path]
     if str(Path.cwd()) not in path:
         path.append(str(Path.cwd()))
-    return subprocess.Popen(  # noqa: S603 - our own interpreter
+    return subprocess.Popen(
         [sys.executable, "-c", _BOOT, json.dumps(path), module, *arguments],
         stdin=subprocess.DEVNULL,
         stdout=2,

@@ -16,7 +16,7 @@ __all__ = ["Fence", "SimulatedDeath", "recorded_store"]
 _CAPABILITIES = ("load", "list_runs", "prune", "aclose")
 
 
-class SimulatedDeath(BaseException):  # noqa: N818 - not an error: it stands for the end of the process
+class SimulatedDeath(BaseException):
     """What stands for SIGKILL in a process that has to live on. No `except Exception` stops it."""
 
 

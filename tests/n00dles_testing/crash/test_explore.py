@@ -1,0 +1,287 @@
+"""The whole way: run undisturbed, kill at every point, resume, judge; with real processes and without."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from n00dles import agent, pipeline
+from n00dles_testing.crash import ExplorationError, ExplorationReport, Progress, explore
+from n00dles_testing.verdicts import Verdict
+from tests.n00dles_testing.crash import mutants, pipelines
+
+MUTANTS = f"{Path(mutants.__file__)}"
+
+
+@pytest.fixture(scope="module")
+def forked() -> ExplorationReport:
+    """Return the exploration of the chain with real kills."""
+    return explore(pipelines.chain, {"topic": "crashes"}, mode="fork")
+
+
+def test_every_point_of_a_chain_is_killed_by_signal_9_and_resumes_without_a_call_too_many(
+    forked: ExplorationReport,
+) -> None:
+    points = [str(row.point) for row in forked.rows]
+
+    assert points == [
+        "run-started",
+        *(f"{kind}:draft" for kind in ("before", "during", "after", "before-save", "after-save")),
+        *(f"{kind}:edit" for kind in ("before", "during", "after", "before-save", "after-save")),
+        *(f"{kind}:publish" for kind in ("before", "during", "after", "before-save", "after-save")),
+        "run-finished",
+    ]
+    assert {row.killed_by for row in forked.rows} == {signal.SIGKILL}
+    assert {row.recalled for row in forked.rows} == {()}
+    assert {row.same_output for row in forked.rows} == {True}
+    assert forked.verdict is Verdict.PASS
+
+
+def test_what_was_on_disk_after_the_kill_is_what_had_been_saved(forked: ExplorationReport) -> None:
+    on_disk = {str(row.point): row.on_disk for row in forked.rows}
+
+    assert on_disk["before-save:draft"] == ()
+    assert on_disk["after-save:draft"] == ("draft",)
+    assert on_disk["before-save:publish"] == ("draft", "edit")
+    assert on_disk["run-finished"] == ("draft", "edit", "publish")
+
+
+def test_only_the_node_in_flight_is_called_once_more(forked: ExplorationReport) -> None:
+    calls = {str(row.point): row.calls for row in forked.rows}
+
+    assert calls["before:edit"] == 3
+    assert calls["during:edit"] == 4
+    assert calls["after:edit"] == 4
+    assert calls["after-save:edit"] == 3
+
+
+def test_a_report_goes_through_json_with_every_clause_and_the_number_of_scenarios_behind_it(
+    forked: ExplorationReport,
+) -> None:
+    form = json.loads(json.dumps(forked.to_dict()))
+
+    assert form["verdict"] == "PASS"
+    assert {clause["clause"]: clause["scenarios"] for clause in form["clauses"]} == {
+        "E01": 19,
+        "E02": 17,
+        "E03": 17,
+        "E04": 17,
+        "E05": 17,
+        "E17": 19,
+    }
+    assert form["rows"][5]["point"] == "after-save:draft"
+    assert form["rows"][5]["on_disk"] == ["draft"]
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_fan_out_and_a_branch_are_killed_at_their_own_points_too(mode: str) -> None:
+    report = explore(pipelines.wide, {"text": "tea"}, mode=mode, at=["joined", "routed", "*-save:middle", "join"])
+
+    points = {str(row.point) for row in report.rows}
+    assert {"joined:parallel[left,middle,right]", "routed:branch[long]", "before-save:middle"} <= points
+    assert report.verdict is Verdict.PASS
+    assert {row.same_output for row in report.rows} == {True}
+
+
+def test_a_mutant_is_caught_by_real_kills_and_the_story_names_the_node_the_disk_and_the_command() -> None:
+    report = explore(
+        pipelines.chain,
+        {"topic": "crashes"},
+        mode="fork",
+        at=["after-save:edit"],
+        executor=f"{MUTANTS}:forgets_the_last_node",
+    )
+
+    (finding,) = report.findings
+    assert finding.clause == "E02"
+    assert finding.message.startswith("`edit` was called again in life 2, though it was in the store")
+    assert finding.story == (
+        "life 1   draft ✓  saved  edit ✓  saved  ✗ SIGKILL after the save of edit",
+        "on disk  draft, edit",
+        "life 2   edit AGAIN ✓  saved  publish ✓  saved  finished",
+        "again    called nothing  finished",
+        "why      the store had the output of `edit`, and the executor did not use it",
+    )
+    assert finding.replay is not None
+    assert "explore" in finding.replay
+    assert "after-save:edit" in finding.replay
+    assert report.rows[0].recalled == ("edit",)
+
+
+def test_a_resume_that_hangs_is_ended_and_told_apart_from_a_wrong_output() -> None:
+    report = explore(
+        pipelines.chain,
+        {"topic": "crashes"},
+        mode="fork",
+        at=["after-save:edit"],
+        executor=f"{MUTANTS}:hangs_on_resume",
+        time_limit=1.0,
+    )
+
+    assert [clause.clause for clause in report.clauses if clause.verdict is Verdict.FAIL] == ["E04"]
+    assert "did not end within its limit (1 s)" in report.findings[0].message
+    assert report.rows[0].seconds < 10
+
+
+def test_a_kill_that_does_not_happen_is_vacuous_and_never_a_pass() -> None:
+    report = explore(
+        pipelines.chain, {"topic": "x"}, mode="in-process", store=mutants.WholeStore(), executor=mutants.SaysNothing()
+    )
+
+    kept = {str(row.point) for row in report.rows if row.verdict is not Verdict.VACUOUS}
+    assert {point.split(":")[0] for point in kept} == {"during"}
+    assert report.verdict is Verdict.VACUOUS
+    assert not report.ok
+    assert "it never passed there" in report.rows[0].reason
+
+
+def test_fresh_interpreters_give_the_same_result(forked: ExplorationReport) -> None:
+    spawned = explore(pipelines.chain, {"topic": "crashes"}, mode="spawn", at=["during:edit"])
+
+    (row,) = spawned.rows
+    twin = next(row for row in forked.rows if str(row.point) == "during:edit")
+    assert (row.killed_by, row.on_disk, row.calls, row.same_output) == (9, twin.on_disk, twin.calls, True)
+    assert spawned.verdict is Verdict.PASS
+
+
+def test_without_fork_lives_are_fresh_interpreters_and_the_report_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+
+    report = explore(pipelines.chain, {"topic": "crashes"}, at=["after:draft"])
+
+    assert report.mode == "spawn"
+    assert "cannot fork" in report.notes[0]
+    assert report.verdict is Verdict.PASS
+
+
+def test_a_pipeline_made_inside_a_function_is_explored_in_process_and_the_report_says_so() -> None:
+    @agent
+    def shout(text: str) -> str:
+        return text.upper()
+
+    report = explore(pipeline(shout, name="local"), {"text": "tea"})
+
+    assert report.mode == "in-process"
+    assert "inside a function" in report.notes[0]
+    assert report.verdict is Verdict.PASS
+    assert len(report.rows) == 7
+
+
+async def _explore_in_a_loop() -> ExplorationReport:
+    return explore(pipelines.chain, {"topic": "x"}, mode="in-process")
+
+
+@pytest.mark.asyncio
+async def test_it_works_inside_a_running_event_loop() -> None:
+    report = await _explore_in_a_loop()
+
+    assert report.verdict is Verdict.PASS
+
+
+@agent
+def roll(sides: int) -> int:
+    return int.from_bytes(os.urandom(4)) % sides
+
+
+@agent
+def double(number: int) -> int:
+    return 2 * number
+
+
+dice = pipeline(roll >> double, name="dice")
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_pipeline_that_differs_by_itself_is_unknown_not_failed_and_says_which_node(mode: str) -> None:
+    report = explore(dice, {"sides": 2**31}, mode=mode)
+
+    verdicts = {clause.clause: clause.verdict for clause in report.clauses}
+    assert verdicts["E04"] is verdicts["E05"] is Verdict.UNKNOWN
+    assert verdicts["E02"] is Verdict.PASS
+    assert "`roll` returned" in report.notes[-1]
+    assert report.ok
+
+
+@agent
+def fail(text: str) -> str:
+    raise ValueError(f"cannot digest {text}")
+
+
+failing = pipeline(fail, name="failing", retry=1)
+
+
+def test_a_pipeline_that_fails_undisturbed_is_an_error_with_its_reason_and_no_table() -> None:
+    with pytest.raises(ExplorationError, match="fails undisturbed") as caught:
+        explore(failing, {"text": "tea"}, mode="fork")
+
+    assert "cannot digest tea" in str(caught.value)
+    assert "line" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "teleport"}, "choose one of fork, spawn, in-process"),
+        ({"at": ["before:nobody"]}, "has no crash point 'before:nobody'. It has: run-started, before:draft"),
+        ({"mode": "fork", "store": "memory://"}, "memory:// forgets everything"),
+        ({"mode": "fork", "executor": mutants.reference}, "the executor is an object"),
+        ({"store": "no_such_module:store", "mode": "in-process"}, "no_such_module"),
+        ({"store": "no_such_module:store", "mode": "fork"}, "no_such_module"),
+    ],
+)
+def test_a_wish_that_cannot_be_fulfilled_is_an_error_that_says_why(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExplorationError) as caught:
+        explore(pipelines.chain, {"topic": "x"}, **options)
+
+    assert message in str(caught.value)
+
+
+def test_a_budget_spreads_the_scenarios_and_the_report_counts_what_was_left_out() -> None:
+    report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", budget=4)
+
+    assert len(report.rows) == 4
+    assert report.points == 17
+    assert report.left_out == 13
+    assert str(report.rows[0].point) == "run-started"
+
+
+def test_progress_is_told_after_every_scenario() -> None:
+    seen: list[Progress] = []
+
+    explore(pipelines.chain, {"topic": "x"}, mode="in-process", at=["edit"], on_progress=seen.append)
+
+    assert [(progress.done, progress.total) for progress in seen] == [(0, 0), (1, 5), (2, 5), (3, 5), (4, 5), (5, 5)]
+    assert seen[-1].row is not None
+
+
+def test_a_store_that_was_named_is_left_as_it_was(tmp_path: Path) -> None:
+    import sqlite3
+
+    url = f"sqlite:///{tmp_path}/shared.db"
+
+    report = explore(pipelines.chain, {"topic": "x"}, mode="fork", store=url, at=["edit"])
+
+    assert report.verdict is Verdict.PASS
+    connection = sqlite3.connect(tmp_path / "shared.db")
+    tables = [name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")]
+    left = {name: connection.execute(f"select count(*) from {name}").fetchone()[0] for name in tables}
+    connection.close()
+    assert sum(count for name, count in left.items() if "run" in name or "output" in name) == 0
+
+
+def test_a_factory_of_a_store_gets_a_folder_of_its_own() -> None:
+    report = explore(
+        pipelines.chain,
+        {"topic": "x"},
+        mode="fork",
+        store="docs/examples/my_store.py:open_store",
+        at=["after-save:edit"],
+    )
+
+    assert report.verdict is Verdict.PASS
+    assert report.rows[0].on_disk == ("draft", "edit")
