@@ -41,18 +41,8 @@ class RunResult:
 
 def traces(context: PipelineContext) -> list[AgentTrace]:
     """Return one trace for each completed node."""
-    found = []
-    for node in context.order:
-        record = context.record(node)
-        found.append(
-            AgentTrace(
-                node,
-                "ok",
-                record.duration_ms,
-                record.input_tokens,
-                record.output_tokens,
-                record.attempts,
-                record.error,
-            )
-        )
-    return found
+    records = ((node, context.record(node)) for node in context.order)
+    return [
+        AgentTrace(node, "ok", r.duration_ms, r.input_tokens, r.output_tokens, r.attempts, r.error)
+        for node, r in records
+    ]

@@ -197,13 +197,15 @@ def _ids(key: int) -> tuple[int, int]:
     return key * _POSITIONS, (key + 1) * _POSITIONS
 
 
-def _checksum(fields: Row, start: int = 0) -> int:
-    return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"), start)
+def _checksum(fields: Row) -> int:
+    return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"))
 
 
 def _output_checksum(run_id: str, row: Row) -> int:
-    # The text of an output may be long, so it is not copied into a repr.
-    return _checksum((run_id, *row[:2], *row[3:]), zlib.crc32(row[2].encode()))
+    # Much of a load is spent here, so neither a repr nor a copy of the output is made.
+    row_id, node, output, attempts, input_tokens, output_tokens, duration_ms, error = row
+    rest = f"{run_id}|{row_id}|{node}|{attempts}|{input_tokens}|{output_tokens}|{duration_ms}|{error}"
+    return zlib.crc32(rest.encode("utf-8", "surrogatepass"), zlib.crc32(output.encode()))
 
 
 def _verify(run_id: str, part: str, checksum: int, fields: Row) -> None:
