@@ -57,7 +57,9 @@ def run_explore(
     except KeyboardInterrupt:
         click.echo("interrupted; every process that was started is ended", err=True)
         return INTERRUPTED
-    console.print(exploration_table([_row(scenario) for scenario in report.rows]))
+    paying = bool(report.paid)
+    rows = [_row(scenario, paying) for scenario in report.rows]
+    console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
     console.print(clause_table(report.clauses))
     print_findings(console, report.findings)
     console.print()
@@ -82,17 +84,18 @@ class _Shown:
         if not self._started:
             self._started = True
             self._display.start(progress.total)
-        row = _row(progress.row)
+        row = _row(progress.row, bool(progress.row.paid))
         self._display.at(row.point)
         self._display.done(exploration_line(row), important=not row.verdict.ok)
 
 
-def _row(scenario: Scenario) -> ExplorationRow:
+def _row(scenario: Scenario, paying: bool) -> ExplorationRow:
+    """Where no model is paid, the calls of nodes are counted instead."""
     return ExplorationRow(
         point=" then ".join(point.label for point in scenario.plan if point is not None),
         killed_by=_death(scenario),
         on_disk=scenario.on_disk,
-        paid_calls=scenario.calls if scenario.paid is None else scenario.paid,
+        paid_calls=scenario.paid if paying and scenario.paid is not None else scenario.calls,
         re_calls=len(scenario.recalled),
         same_output=scenario.same_output,
         verdict=scenario.verdict,
@@ -110,8 +113,10 @@ def _summary(report: ExplorationReport) -> Text:
     recalled = sum(len(row.recalled) for row in report.rows)
     how = "simulated deaths" if report.mode == "in-process" else "killed by SIGKILL"
     left_out = f" ({report.left_out} of {report.points} not tried)" if report.left_out else ""
+    counted = f"pays for {report.paid} calls" if report.paid else f"makes {report.calls} calls"
+    usual = f"undisturbed it {counted}; a call that is in flight at the kill is made again"
     return Text(
-        f"{killed} of {len(report.rows)} crash points {how}{left_out}, {recalled} re-calls; store: {report.store}, "
-        f"mode: {report.mode}; {report.seconds:.1f} s",
+        f"{killed} of {len(report.rows)} crash points {how}{left_out}, {recalled} re-calls in {report.seconds:.1f} s "
+        f"(store: {report.store}, mode: {report.mode})\n{usual}",
         "bold green" if report.ok else "bold red",
     )

@@ -135,16 +135,16 @@ def exploration_line(row: ExplorationRow) -> Text:
     """Return one line about a crash point that has been tried."""
     line = Text(f"{row.verdict.value:<{_WIDEST_VERDICT}}", _STYLES[row.verdict])
     line.append(f"  {one_line(row.point)}: {one_line(row.killed_by) or 'not killed'}, on disk: {_on_disk(row)}, ", "")
-    line.append(f"{row.paid_calls} paid, {row.re_calls} re-called")
+    line.append(f"{row.paid_calls} calls, {row.re_calls} re-called")
     return line
 
 
-def exploration_table(rows: Sequence[ExplorationRow]) -> Table:
-    """Return the table of all crash points."""
+def exploration_table(rows: Sequence[ExplorationRow], *, calls: str = "paid calls") -> Table:
+    """Return the table of all crash points; `calls` is the heading of the calls counted."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("crash point", "killed by", "on disk"):
         table.add_column(title, overflow="fold")
-    for title in ("paid calls", "re-calls"):
+    for title in (calls, "re-calls"):
         table.add_column(title, justify="right")
     for title in ("same output", "verdict"):
         table.add_column(title)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, MutableMapping, MutableSequence
 from typing import Any
 
@@ -110,13 +111,15 @@ def _spoil_run(s: Scenario, handle: Handle) -> None:
 
 
 def _spoil(value: Any) -> None:
-    """Edit a value in place, its inner containers first. What is read-only stays, and its content does not."""
+    """Edit a value in place, its inner containers first. What refuses to be edited is left, its content is not."""
     inner = list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, list) else []
     for part in inner:
         _spoil(part)
-    if isinstance(value, MutableMapping):
-        for key in value:
-            value[key] = "spoiled" if not isinstance(value[key], MutableMapping | MutableSequence) else value[key]
-        value["spoiled"] = True
-    elif isinstance(value, MutableSequence):
-        value.append("spoiled")
+    with contextlib.suppress(Exception):
+        if isinstance(value, MutableMapping):
+            value["spoiled"] = True
+            for key in list(value):
+                if not isinstance(value[key], MutableMapping | MutableSequence):
+                    value[key] = "spoiled"
+        elif isinstance(value, MutableSequence):
+            value.append("spoiled")

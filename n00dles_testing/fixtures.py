@@ -1,0 +1,89 @@
+"""What stands behind the fixtures of the pytest plugin, apart from it so that it loads only when a test uses one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+from n00dles.pipeline import Step
+
+from .crash import CrashSafety, ExplorationReport
+from .llm import LLMServer
+from .targets import load_target
+
+__all__ = ["LazyLLM", "PluginCrashSafety", "counts"]
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class LazyLLM:
+    """A fake LLM server that is started when it is first needed."""
+
+    def __init__(self) -> None:
+        self._server: LLMServer | None = None
+
+    def server(self) -> LLMServer:
+        """Return the server, running."""
+        if self._server is None:
+            server = LLMServer()
+            server.start()
+            self._server = server
+        return self._server
+
+    def stop(self) -> None:
+        """End the server, if it was started."""
+        if self._server is not None:
+            self._server.stop()
+
+
+class PluginCrashSafety(CrashSafety):
+    """`CrashSafety` that answers for models by itself, where the test has not arranged for that."""
+
+    def __init__(self, llm: LazyLLM) -> None:
+        super().__init__()
+        self._llm = llm
+
+    def check(self, pipeline: Any, /, **options: Any) -> ExplorationReport:
+        """See `CrashSafety.check`."""
+        __tracebackhide__ = True
+        if needs_llm(pipeline):
+            server = self._llm.server()
+            self._environment = server.environment_of
+            self._paid = lambda scenario: len(server.journal(scenario))
+        else:
+            self._environment = self._paid = None
+        return super().check(pipeline, **options)
+
+
+def needs_llm(pipeline: Any) -> bool:
+    """Whether a pipeline calls a model through an SDK that does not already lead to this machine.
+
+    Models with a provider of their own, and base URLs on the loopback interface, are the test's affair.
+    """
+    step = load_target(pipeline, "pipeline") if isinstance(pipeline, str) else pipeline
+    if not isinstance(step, Step) or _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL"):
+        return False
+    agents = step.agents()
+    fallbacks = []
+    for agent in agents:
+        while agent.fallback is not None:
+            agent = agent.fallback  # noqa: PLW2901 - walks the chain of one agent
+            fallbacks.append(agent)
+    return any(agent.model is not None and agent.provider is None for agent in [*agents, *fallbacks])
+
+
+def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
+    """Return what was tried: crash points, how many were killed by a signal, how many simulated, and re-calls."""
+    rows = [row for report in reports for row in report.rows]
+    return {
+        "crash_points": len(rows),
+        "killed": sum(row.killed_by is not None and not row.simulated for row in rows),
+        "simulated": sum(row.simulated for row in rows),
+        "re_calls": sum(len(row.recalled) for row in rows),
+    }
+
+
+def _leads_here(variable: str) -> bool:
+    return urlsplit(os.environ.get(variable, "")).hostname in _LOOPBACK
