@@ -12,11 +12,15 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
 
 from n00dles import errors, events
 
 ROOT = Path(__file__).resolve().parents[2]
 _WIDTH = "100"
+
+Kind = TypeVar("Kind")
 
 _N00DLES_COMMANDS = ["", "runs", "runs list", "runs show", "runs resume", "runs delete", "runs prune"]
 
@@ -34,7 +38,7 @@ def events_page() -> str:
     """The events, in the order in which they are declared."""
     lines = ["# Events", "", _plain(inspect.getdoc(events)), "", _OBSERVER_EXAMPLE]
     lines += ["", "Every event carries `run_id`.", "", "| event | name | fields | meaning |", "|---|---|---|---|"]
-    for kind in events.Event.__subclasses__():
+    for kind in _own_classes(events, events.Event):
         own = ", ".join(f"`{field.name}`" for field in fields(kind) if field.name != "run_id")
         lines.append(f"| `{kind.__name__}` | `{kind.name}` | {own} | {_plain(inspect.getdoc(kind))} |")
     return "\n".join([*lines, "", _ORDER, ""])
@@ -96,10 +100,16 @@ def _plain(docstring: str | None) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
 
+def _own_classes(module: ModuleType, base: type[Kind]) -> list[type[Kind]]:
+    """Return the subclasses of `base` that a module defines, in order."""
+    found = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, base)]
+    return [kind for kind in found if kind is not base and kind.__module__ == module.__name__]
+
+
 def _tree(kind: type[Exception], depth: int = 0) -> Iterator[str]:
     yield "  " * depth + kind.__name__
-    for child in kind.__subclasses__():
-        if child.__module__ == errors.__name__:
+    for child in _own_classes(errors, errors.N00dlesError):
+        if kind in child.__bases__:
             yield from _tree(child, depth + 1)
 
 
