@@ -28,9 +28,8 @@ _N00DLES_COMMANDS = ["", "runs", "runs list", "runs show", "runs resume", "runs 
 def errors_page() -> str:
     """The hierarchy of errors, with their docstrings."""
     lines = ["# Errors", "", _plain(inspect.getdoc(errors)), "", "```text", *_tree(errors.N00dlesError), "```"]
-    for name in errors.__all__:
-        kind = getattr(errors, name)
-        lines += ["", f"## {name}", "", _plain(inspect.getdoc(kind))]
+    for kind in [errors.N00dlesError, *_own_classes(errors, errors.N00dlesError)]:
+        lines += ["", f"## {kind.__name__}", "", _plain(inspect.getdoc(kind))]
     return "\n".join([*lines, ""])
 
 
@@ -115,6 +114,7 @@ def _tree(kind: type[Exception], depth: int = 0) -> Iterator[str]:
 
 def _testing_commands() -> list[str]:
     import click
+
     from n00dles_testing.cli import main
 
     return ["", *(main.commands if isinstance(main, click.Group) else [])]
