@@ -198,19 +198,21 @@ def test_clients_that_vanish_at_any_point_leave_the_server_quiet_and_working(cap
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_journal_waits_for_replies_that_are_on_their_way(server: LLMServer) -> None:
-    seen: list[list[LLMCall]] = []
-    threads = [threading.Thread(target=openai_call, args=(f"prompt {number}",)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    while not (calls := server.journal()):
-        seen.append(calls)
-    seen.append(calls)
-    for thread in threads:
-        thread.join()
+def test_the_journal_waits_for_a_reply_that_is_on_its_way() -> None:
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    seen: list[LLMCall] = []
+    with LLMServer([Reply(text="y" * 20_000_000)]) as server:
+        with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0)) as connection:
+            connection.sendall(head + body)
+            left = 20_000_000 - len(connection.recv(1))  # it is being sent, and nobody reads on
+            reader = threading.Thread(target=lambda: seen.extend(server.journal()))
+            reader.start()
+            while left > 0:
+                left -= len(connection.recv(1_000_000))
+            reader.join()
 
-    assert all(call.sent for calls in seen for call in calls)
-    assert len(server.journal()) == 8
+    assert [(call.paid, call.sent) for call in seen] == [(True, True)]
 
 
 def test_the_environment_is_put_back_as_it_was(server: LLMServer, monkeypatch: pytest.MonkeyPatch) -> None:
