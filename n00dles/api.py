@@ -71,11 +71,13 @@ async def arun(
     stored = stored_inputs(inputs)
     whole = _as_pipeline(target)
     async with asyncio.timeout(timeout):
-        context = await _existing(chosen, run_id) if run_id is not None else None
+        # A store that cannot say whether it has the run is asked by creating it, with the inputs that it would have.
+        is_asked = run_id is not None and (isinstance(chosen, Loads) or not stored)
+        context = await _existing(chosen, run_id) if run_id is not None and is_asked else None
         if context is None:
             _check_inputs(whole, stored)
             _check_ready(whole, ())
-            context = await chosen.load_or_create(run_id or uuid.uuid4().hex, stored)
+            context = _with_held(chosen, await chosen.load_or_create(run_id or uuid.uuid4().hex, stored))
         given = stored if stored or not context.inputs else None
         return await _carry_on(whole, context, chosen, observers, tags, given=given)
 
@@ -134,10 +136,15 @@ async def _carry_on(
 
 
 async def _existing(store: StateStore, run_id: str) -> PipelineContext | None:
-    """Return the stored run, with what its nodes returned when an earlier save in this process failed."""
+    """Return the stored run, or None."""
     context = await (store.load(run_id) if isinstance(store, Loads) else _asked_for(store, run_id))
-    held = _held.pop((store.place, run_id), None)
-    if context is None or held is None:
+    return context and _with_held(store, context)
+
+
+def _with_held(store: StateStore, context: PipelineContext) -> PipelineContext:
+    """Return a stored run with what its nodes have returned since, when an earlier save in this process failed."""
+    held = _held.pop((store.place, context.run_id), None)
+    if held is None:
         return context
     # A store that keeps four fields gives every context that it makes a new incarnation.
     is_same_run = held.incarnation == context.incarnation or held.revision == context.revision == 0

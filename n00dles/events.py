@@ -32,7 +32,7 @@ __all__ = [
 _log = logging.getLogger("n00dles")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """What all events carry. `name` is the stable identifier of the kind."""
 
@@ -41,7 +41,7 @@ class Event:
     run_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
     """A life of a run begins: its record is loaded, no node has been started. `life` counts from 1."""
 
@@ -52,7 +52,7 @@ class RunStarted(Event):
     completed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeStarted(Event):
     """A node is about to be called. `attempt` counts from 1, over all lives; `arguments` are what it will get."""
 
@@ -63,7 +63,7 @@ class NodeStarted(Event):
     arguments: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeReturned(Event):
     """A node's call has returned, and its output is not stored yet. `output` is in the form that will be stored."""
 
@@ -77,7 +77,7 @@ class NodeReturned(Event):
     output_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeRetried(Event):
     """An attempt has failed and another follows after `delay` seconds."""
 
@@ -89,7 +89,7 @@ class NodeRetried(Event):
     delay: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NodeFailed(Event):
     """The last attempt of a node has failed. `fallback` names the agent that is tried next, if there is one."""
 
@@ -101,7 +101,7 @@ class NodeFailed(Event):
     fallback: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BranchRouted(Event):
     """A branch has chosen its route; the routed node has not been started."""
 
@@ -112,7 +112,7 @@ class BranchRouted(Event):
     route: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupJoined(Event):
     """All members of a fan-out are complete and stored; what follows has not been started."""
 
@@ -122,7 +122,7 @@ class GroupJoined(Event):
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckpointSaving(Event):
     """A save is about to be handed to the store. `nodes` are the outputs that it makes durable (may be none)."""
 
@@ -132,7 +132,7 @@ class CheckpointSaving(Event):
     revision: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckpointSaved(Event):
     """The store has acknowledged a save."""
 
@@ -142,7 +142,7 @@ class CheckpointSaved(Event):
     revision: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFinished(Event):
     """The run is complete, and all of it is stored. `calls` counts the node calls of this life."""
 
@@ -151,7 +151,7 @@ class RunFinished(Event):
     calls: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunFailed(Event):
     """This life ends with an error; what was completed is stored, unless the store itself failed."""
 
