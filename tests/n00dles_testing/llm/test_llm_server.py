@@ -40,6 +40,10 @@ def raw_request(url: str, method: str, path: str, body: bytes, headers: dict[str
         connection.close()
 
 
+def connected(server: LLMServer) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0))
+
+
 def test_a_paid_call_is_recorded_as_it_was_sent_and_answered(server: LLMServer) -> None:
     answer = openai_call("why", temperature=0)
 
@@ -182,7 +186,7 @@ def test_clients_that_vanish_at_any_point_leave_the_server_quiet_and_working(cap
     request = b"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: %d\r\n\r\n" % len(body)
     with LLMServer([Reply(text="y" * 20_000_000, times=None)]) as server:
         for cut in (0, 10, len(request), len(request) + 50_000, len(request) + len(body)):
-            connection = socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0))
+            connection = connected(server)
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")  # close with a reset
             connection.sendall((request + body)[:cut])
             if cut == len(request) + len(body):
@@ -202,15 +206,14 @@ def test_the_journal_waits_for_a_reply_that_is_on_its_way() -> None:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]}).encode()
     head = b"POST /v1/chat/completions HTTP/1.1\r\nAuthorization: Bearer x\r\nContent-Length: %d\r\n\r\n" % len(body)
     seen: list[LLMCall] = []
-    with LLMServer([Reply(text="y" * 20_000_000)]) as server:
-        with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0)) as connection:
-            connection.sendall(head + body)
-            left = 20_000_000 - len(connection.recv(1))  # it is being sent, and nobody reads on
-            reader = threading.Thread(target=lambda: seen.extend(server.journal()))
-            reader.start()
-            while left > 0:
-                left -= len(connection.recv(1_000_000))
-            reader.join()
+    with LLMServer([Reply(text="y" * 20_000_000)]) as server, connected(server) as connection:
+        connection.sendall(head + body)
+        left = 20_000_000 - len(connection.recv(1))  # it is being sent, and nobody reads on
+        reader = threading.Thread(target=lambda: seen.extend(server.journal()))
+        reader.start()
+        while left > 0:
+            left -= len(connection.recv(1_000_000))
+        reader.join()
 
     assert [(call.paid, call.sent) for call in seen] == [(True, True)]
 
