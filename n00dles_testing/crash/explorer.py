@@ -128,12 +128,11 @@ def _explore(
 
 def _points(history: History, description: Mapping[str, Any]) -> tuple[list[Point], list[str]]:
     """Return the crash points of an undisturbed run, and what has to be said about those that are not offered."""
-    passed = []
-    for entry in history.entries:
-        if entry.life == 1 and entry.kind == "event":
-            passed.append((entry["event"], entry.data))
-        elif entry.life == 1 and entry.kind == "call_start":
-            passed.append(("body_entered", entry.data))
+    passed = [
+        (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
+        for entry in history.entries
+        if entry.life == 1
+    ]
     points = enumerate_points(passed)
     middles = _middles(history)
     models = {name for name, node in description["nodes"].items() if node["model"] is not None}

@@ -38,9 +38,14 @@ class Call:
 
 @dataclass(slots=True)
 class Save:
-    """One save as it was handed to the store: `nodes` is all that was complete. `ended` is None if it was cut short."""
+    """One save as it was handed to the store: `nodes` is all that was complete, `new` what no earlier save had carried.
 
+    `ended` is None if it was cut short.
+    """
+
+    number: int
     nodes: list[str]
+    new: list[str]
     began: int
     ended: int | None = None
     error: str | None = None
@@ -144,10 +149,11 @@ def _take(life: Life, position: int, entry: Entry) -> None:
                 call.ended, call.output, call.error = position, entry.get("output"), entry.get("error")
                 call.lines = entry.get("lines")
         case "save_start":
-            life.saves.append(Save(entry["nodes"], position))
+            life.saves.append(Save(entry["save"], entry["nodes"], entry["new"], position))
         case "save_end":
-            save = next((s for s in life.saves if s.ended is None and s.nodes == entry["nodes"]), None)
+            save = next((s for s in reversed(life.saves) if s.number == entry["save"] and s.ended is None), None)
             if save is not None:
+                save.nodes, save.new = entry["nodes"], entry["new"]
                 save.ended, save.error = position, entry.get("error")
         case "event":
             life.events.append((position, entry["event"], entry.data))

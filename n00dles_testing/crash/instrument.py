@@ -53,16 +53,27 @@ class Trigger:
         """Be an observer of the run."""
         fields = _plain(event)
         self.ledger.write("event", event=event.name, **fields)
-        for point in points_of(event.name, fields):
-            if self._passed.number(point) == self.point:
-                self.fire(event.name)
+        self._pass(points_of(event.name, fields))
+
+    def save_begins(self, new: list[str]) -> None:
+        """Note that a save is about to be handed to the store."""
+        self._pass(points_of("save_start", {"new": new}))
+
+    def save_done(self, new: list[str]) -> None:
+        """Note that the store has acknowledged a save."""
+        self._pass(points_of("save_end", {"new": new}))
 
     def enters(self, node: str) -> bool:
         """Note that a call of `node` begins, and return whether the process is to die during this call."""
         return self._passed.number(Point(Kind.DURING, node)) == self.point
 
-    def fire(self, where: str) -> None:
-        """Write that the process is alive at the point, and end it."""
+    def _pass(self, points: list[Point]) -> None:
+        for point in points:
+            if self._passed.number(point) == self.point:
+                self.fire()
+
+    def fire(self, where: str = "") -> None:
+        """Write that the process is alive at the point, `where` says more exactly, and end it."""
         self.ledger.write("at_point", point=str(self.point), where=where)
         self._die()
 

@@ -84,7 +84,7 @@ async def live(
     for how in ways:
         try:
             with instrumented(pipeline, trigger):
-                result = await _go(how, request, pipeline, executor, recorded_store(store, ledger, fence), trigger)
+                result = await _go(how, request, pipeline, executor, recorded_store(store, trigger, fence), trigger)
         except Exception as error:
             write_failure(ledger, how, error)
             ok = False

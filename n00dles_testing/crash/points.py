@@ -1,8 +1,8 @@
 """Crash points: the moments of a run at which its process can be killed, each with a stable name.
 
-They are enumerated from the events of one undisturbed run, so a point that is listed was really passed. Saves are
-addressed by the node whose output they carry, not by a number: members of a fan-out may share a save, and a shared
-counter would have moved on by the time the save is done.
+They are enumerated from what one undisturbed run did, so a point that is listed was really passed. Saves are addressed by
+the node whose output they carry first, not by a number: members of a fan-out may share a save, and a shared counter would
+have moved on by the time the save is done.
 """
 
 from __future__ import annotations
@@ -115,29 +115,29 @@ def _example(kind: Kind) -> str:
     return f"{kind}:NAME" if "{}" in _LABELS[kind] else str(kind)
 
 
-def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
-    """Return the points that an event of the executor stands for, each without its occurrence.
+_BY_EVENT = {
+    "run_started": (Kind.RUN_STARTED, ""),
+    "node_started": (Kind.BEFORE, "node"),
+    "call_start": (Kind.DURING, "node"),
+    "node_returned": (Kind.AFTER, "node"),
+    "branch_routed": (Kind.ROUTED, "branch"),
+    "group_joined": (Kind.JOINED, "group"),
+    "run_finished": (Kind.RUN_FINISHED, ""),
+}
 
-    `fields` are those of the event: `node`, `nodes`, `branch`, `group`.
+
+def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
+    """Return the points that something seen stands for, each without its occurrence.
+
+    `event` is an event of the executor, or `call_start`, `save_start` or `save_end` as in the ledger, with its `fields`.
     """
-    nodes = tuple(fields.get("nodes") or ())
-    match event:
-        case "run_started":
-            return [Point(Kind.RUN_STARTED)]
-        case "node_started":
-            return [Point(Kind.BEFORE, fields["node"])]
-        case "node_returned":
-            return [Point(Kind.AFTER, fields["node"])]
-        case "checkpoint_saving":
-            return [Point(Kind.BEFORE_SAVE, node) for node in nodes] or [Point(Kind.BEFORE_OPENING_SAVE)]
-        case "checkpoint_saved":
-            return [Point(Kind.AFTER_SAVE, node) for node in nodes] or [Point(Kind.AFTER_OPENING_SAVE)]
-        case "branch_routed":
-            return [Point(Kind.ROUTED, fields["branch"])]
-        case "group_joined":
-            return [Point(Kind.JOINED, fields["group"])]
-        case "run_finished":
-            return [Point(Kind.RUN_FINISHED)]
+    if event in _BY_EVENT:
+        kind, subject = _BY_EVENT[event]
+        return [Point(kind, fields[subject] if subject else "")]
+    if event == "save_start":
+        return [Point(Kind.BEFORE_SAVE, node) for node in fields["new"]] or [Point(Kind.BEFORE_OPENING_SAVE)]
+    if event == "save_end" and "error" not in fields:
+        return [Point(Kind.AFTER_SAVE, node) for node in fields["new"]] or [Point(Kind.AFTER_OPENING_SAVE)]
     return []
 
 
@@ -156,14 +156,10 @@ class Occurrences:
 def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Point]:
     """List the crash points of an undisturbed run from its events, in order, each once.
 
-    `passed` are the events as name and fields; a body that was entered is the event `body_entered` with its `node`.
+    `passed` is what was seen, as in `points_of`.
     """
     occurrences = Occurrences()
-    points: list[Point] = []
-    for event, fields in passed:
-        found = [Point(Kind.DURING, fields["node"])] if event == "body_entered" else points_of(event, fields)
-        points += [occurrences.number(point) for point in found]
-    return points
+    return [occurrences.number(point) for event, fields in passed for point in points_of(event, fields)]
 
 
 def choose(points: Sequence[Point], at: Sequence[str] | None, budget: int | None) -> list[Point]:

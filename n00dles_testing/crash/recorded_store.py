@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 from n00dles.context import PipelineContext
 from n00dles.stores.base import StateStore
@@ -35,29 +35,57 @@ class Fence:
             raise SimulatedDeath
 
 
+class SaveWatcher(Protocol):
+    """Who is told of saves: that one begins, with what it makes durable for the first time, and that one is done."""
+
+    ledger: LedgerWriter
+
+    def save_begins(self, new: list[str]) -> None:
+        """`new` are the nodes whose first save this is."""
+
+    def save_done(self, new: list[str]) -> None:
+        """The store has acknowledged; `new` may have grown by what completed while the save was waiting."""
+
+
 class _RecordedStore(StateStore):
     """One life's view of a store."""
 
-    def __init__(self, inner: StateStore, ledger: LedgerWriter, fence: Fence) -> None:
+    def __init__(self, inner: StateStore, watcher: SaveWatcher, fence: Fence) -> None:
         self._inner = inner
-        self._ledger = ledger
+        self._watcher = watcher
         self._fence = fence
+        self._durable: set[str] = set()
+        self._saves = 0
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         self._fence.check()
-        return await self._inner.load_or_create(run_id, inputs)
+        return self._loaded(await self._inner.load_or_create(run_id, inputs))
 
     async def save(self, run_id: str, ctx: PipelineContext) -> None:
         self._fence.check()
-        # What is complete now is surely part of this save; what completes while it waits may be.
-        nodes = list(ctx.completed)
-        self._ledger.write("save_start", nodes=nodes)
+        ledger = self._watcher.ledger
+        self._saves += 1
+        number, nodes = self._saves, list(ctx.completed)
+        ledger.write("save_start", save=number, nodes=nodes, new=self._not_durable(nodes))
+        self._watcher.save_begins(self._not_durable(nodes))
         try:
             await self._inner.save(run_id, ctx)
         except BaseException as error:
-            self._ledger.write("save_end", nodes=nodes, error=f"{type(error).__name__}: {error}")
+            ledger.write("save_end", save=number, nodes=nodes, new=[], error=f"{type(error).__name__}: {error}")
             raise
-        self._ledger.write("save_end", nodes=nodes)
+        # What was complete at the start is surely saved; what completed since is, if the store says so.
+        nodes += [node for node in ctx.completed if node not in nodes and node not in ctx.unsaved]
+        new = self._not_durable(nodes)
+        self._durable.update(nodes)
+        ledger.write("save_end", save=number, nodes=nodes, new=new)
+        self._watcher.save_done(new)
+
+    def _not_durable(self, nodes: list[str]) -> list[str]:
+        return [node for node in nodes if node not in self._durable]
+
+    def _loaded(self, ctx: PipelineContext) -> PipelineContext:
+        self._durable.update(ctx.completed)
+        return ctx
 
     async def delete(self, run_id: str) -> None:
         self._fence.check()
@@ -67,9 +95,9 @@ class _RecordedStore(StateStore):
         return getattr(self._inner, name)
 
 
-def recorded_store(inner: StateStore, ledger: LedgerWriter, fence: Fence) -> StateStore:
+def recorded_store(inner: StateStore, watcher: SaveWatcher, fence: Fence) -> StateStore:
     """Return `inner` for the use of one life. It has the capabilities that `inner` has, and no other."""
-    return _recorded_kind(tuple(name for name in _CAPABILITIES if hasattr(inner, name)))(inner, ledger, fence)
+    return _recorded_kind(tuple(name for name in _CAPABILITIES if hasattr(inner, name)))(inner, watcher, fence)
 
 
 @lru_cache
@@ -81,7 +109,8 @@ def _recorded_kind(capabilities: tuple[str, ...]) -> type[_RecordedStore]:
 def _forward(name: str) -> Any:
     async def forward(self: _RecordedStore, *args: Any, **kwargs: Any) -> Any:
         self._fence.check()
-        return await getattr(self._inner, name)(*args, **kwargs)
+        found = await getattr(self._inner, name)(*args, **kwargs)
+        return self._loaded(found) if isinstance(found, PipelineContext) else found
 
     forward.__name__ = name
     return forward

@@ -39,8 +39,11 @@ def _deeds(life: Life, completed: set[str]) -> str:
         mark = "…" if call.ended is None else f"failed ({call.error})" if call.error else "✓"
         deeds.append((call.began, f"{call.node}{again} {mark}"))
     for save in life.saves:
-        if save.acknowledged and save.nodes:
-            deeds.append((save.ended or 0, "saved"))
+        if save.acknowledged and save.new:
+            # In a chain it is plain what was saved; where calls overlap it is not.
+            begun = [call.node for call in life.calls if call.began < (save.ended or 0)]
+            named = "" if save.new == begun[-1:] else f" {', '.join(save.new)}"
+            deeds.append((save.ended or 0, f"saved{named}"))
         elif save.error:
             deeds.append((save.began, f"save failed ({save.error})"))
     words = [text for _, text in sorted(deeds)] or ["called nothing"]
@@ -53,8 +56,8 @@ def _end(life: Life) -> str:
         return f"✗ ended after {end.seconds:.0f} s without a sign"
     if end is not None and end.was_killed and life.at_point is not None:
         kill = "simulated death" if end.simulated else "SIGKILL"
-        where = life.at_point.get("where", "")
-        return f"✗ {kill} {Point.parse(life.at_point['point']).label}" + (f" ({where})" if " " in where else "")
+        where = f" ({life.at_point['where']})" if life.at_point["where"] else ""
+        return f"✗ {kill} {Point.parse(life.at_point['point']).label}{where}"
     if life.outcomes:
         outcome = life.outcomes[-1]
         return "finished" if outcome["ok"] else f"raised {outcome['error']}: {outcome['message']}"
