@@ -18,10 +18,10 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, RootModel, SecretBytes, SecretStr, TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
-from pydantic_core import PydanticSerializationError
 
+from .dumping import MAX_DEPTH, checked_dump
 from .errors import ConfigurationError, SerializationError
 
 __all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
@@ -29,9 +29,6 @@ __all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
 type_adapter_errors = (PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 
 JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
-
-MAX_DEPTH = 200
-"""Levels of nesting that are accepted; deeper values would overflow the parser of another process."""
 
 _SHOWN_CHARACTERS = 40
 
@@ -112,7 +109,7 @@ def _convert(value: Any, path: str, depth: int) -> JSONValue:
     if kind is dict:
         return _object(value, path, depth)
     if isinstance(value, BaseModel):
-        return _model(value, path, depth)
+        return _convert(checked_dump(value, path), path, depth + 1)
     raise SerializationError(path, _refusal(value))
 
 
@@ -159,80 +156,6 @@ def _number(value: float, path: str) -> float:
     if not math.isfinite(value):
         raise SerializationError(path, f"is {value!r}, which JSON does not have; use None or text for it.")
     return value
-
-
-def _model(model: BaseModel, path: str, depth: int) -> JSONValue:
-    _refuse_lossy(model, path, depth)
-    try:
-        dumped = model.model_dump(mode="json", warnings="error")
-    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as error:
-        raise SerializationError(path, f"is a {type(model).__name__} that cannot be dumped: {error}") from error
-    _refuse_dropped_fields(model, dumped, path)
-    return _convert(dumped, path, depth + 1)
-
-
-def _refuse_lossy(value: Any, path: str, depth: int) -> None:
-    """Refuse what a dump would replace without a word: secrets, deep inside models and containers too."""
-    if depth > MAX_DEPTH:
-        raise SerializationError(_shorten(path), f"is nested more than {MAX_DEPTH} levels deep, or contains itself.")
-    if isinstance(value, SecretStr | SecretBytes):
-        raise SerializationError(
-            path,
-            "is a secret; it would be stored as asterisks, and a resumed run would use those. Read it from the "
-            "environment in the node that needs it, or store the plain text on purpose.",
-        )
-    for step, part in _parts(value):
-        _refuse_lossy(part, path + step, depth + 1)
-
-
-def _refuse_dropped_fields(value: Any, dumped: Any, path: str) -> None:
-    """Refuse a model whose dump lacks fields that the instance has: a subclass in a base-typed field."""
-    if isinstance(value, RootModel):
-        _refuse_dropped_fields(value.root, dumped, path)
-        return
-    if isinstance(value, BaseModel):
-        if not isinstance(dumped, dict):
-            return
-        if not _has_own_serializer(type(value)):
-            lost = sorted(_own_fields(value) - dumped.keys())
-            if lost:
-                raise SerializationError(
-                    path,
-                    f"is a {type(value).__name__} in a field declared as one of its base classes, and its "
-                    f"{', '.join(lost)} would be dropped. Declare the field as {type(value).__name__}, a union, or "
-                    "SerializeAsAny.",
-                )
-        for name in type(value).model_fields:
-            if name in dumped:
-                _refuse_dropped_fields(getattr(value, name), dumped[name], f"{path}.{name}")
-    elif isinstance(value, dict) and isinstance(dumped, dict) and len(value) == len(dumped):
-        for (key, part), dumped_part in zip(value.items(), dumped.values(), strict=True):
-            _refuse_dropped_fields(part, dumped_part, f"{path}[{key!r}]")
-    elif isinstance(value, list | tuple) and isinstance(dumped, list) and len(value) == len(dumped):
-        for index, (part, dumped_part) in enumerate(zip(value, dumped, strict=True)):
-            _refuse_dropped_fields(part, dumped_part, f"{path}[{index}]")
-
-
-def _own_fields(model: BaseModel) -> set[str]:
-    kept = {name for name, field in type(model).model_fields.items() if not field.exclude}
-    return kept | set(type(model).model_computed_fields) | set(model.model_extra or ())
-
-
-@lru_cache(maxsize=1024)
-def _has_own_serializer(kind: type[BaseModel]) -> bool:
-    decorators = kind.__pydantic_decorators__
-    return bool(decorators.model_serializers) or bool(kind.model_config.get("serialize_by_alias"))
-
-
-def _parts(value: Any) -> list[tuple[str, Any]]:
-    if isinstance(value, BaseModel):
-        fields = {**{name: getattr(value, name) for name in type(value).model_fields}, **(value.model_extra or {})}
-        return [(f".{name}", part) for name, part in fields.items()]
-    if isinstance(value, dict):
-        return [(f"[{key!r}]", part) for key, part in value.items()]
-    if isinstance(value, list | tuple | set | frozenset):
-        return [(f"[{index}]", part) for index, part in enumerate(value)]
-    return []
 
 
 _ADVICE: tuple[tuple[Callable[[Any], bool], str], ...] = (
