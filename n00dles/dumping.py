@@ -34,7 +34,8 @@ def checked_dump(model: BaseModel, path: str) -> Any:
     except Exception as error:  # a serializer or a computed field may raise anything
         raise SerializationError(path, f"is a {type(model).__name__} that cannot be dumped: {error}") from error
     for place, secret in _secrets(model, path, 0):
-        if str(secret) and _holds(dumped, str(secret)):
+        asterisks = to_jsonable_python(secret)
+        if asterisks and _holds(dumped, asterisks):
             raise SerializationError(
                 place,
                 "is a secret; it would be stored as asterisks, and a resumed run would use those. Read it from the "
