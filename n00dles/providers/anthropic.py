@@ -38,7 +38,9 @@ class AnthropicProvider:
     def __init__(self, **client_options: Any) -> None:
         refuse_http_client(type(self).__name__, client_options)
         self._options = client_options
-        self._clients: LoopClients[AsyncAnthropic] = LoopClients(self._make_client, lambda client: client.close())
+        self._clients: LoopClients[AsyncAnthropic] = LoopClients(
+            "ANTHROPIC_", self._make_client, lambda client: client.close()
+        )
 
     def check(self) -> None:
         """Raise `ConfigurationError` if the SDK or the key is missing. Cheap, and sends nothing."""

@@ -7,6 +7,7 @@ for longer ends in "Event loop is closed" or in a ResourceWarning about a socket
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ Client = TypeVar("Client")
 class _Held(Generic[Client]):
     client: Client
     closing: AsyncGenerator[None, None]
+    environment: frozenset[tuple[str, str]]
     borrowers: int = 0
 
 
@@ -30,10 +32,12 @@ class LoopClients(Generic[Client]):
     """Makes a client at the first use in a loop, and closes it in that loop.
 
     `asyncio.run` finishes every asynchronous generator that is still open before it closes its loop; each client is
-    held by one, so that it is closed in its own loop even if nobody calls `aclose`.
+    held by one, so that it is closed in its own loop even if nobody calls `aclose`. When an environment variable that
+    begins with `prefix` has changed, the next call gets a new client: the SDK reads them only once.
     """
 
-    def __init__(self, make: Callable[[], Client], close: Callable[[Client], Awaitable[None]]) -> None:
+    def __init__(self, prefix: str, make: Callable[[], Client], close: Callable[[Client], Awaitable[None]]) -> None:
+        self._prefix = prefix
         self._make = make
         self._close = close
         self._held: WeakKeyDictionary[asyncio.AbstractEventLoop, _Held[Client]] = WeakKeyDictionary()
@@ -57,10 +61,16 @@ class LoopClients(Generic[Client]):
 
     async def _of_this_loop(self) -> _Held[Client]:
         loop = asyncio.get_running_loop()
+        environment = frozenset(item for item in os.environ.items() if item[0].startswith(self._prefix))
         held = self._held.get(loop)
-        if held is None:
+        if held is not None and held.environment != environment:
+            await self.aclose()
+            held = self._held.get(
+                loop
+            )  # still the old one if it is in use, or one that another call has made meanwhile
+        if held is None or held.environment != environment:
             client = self._make()
-            held = _Held(client, self._close_with(loop, client))
+            held = _Held(client, self._close_with(loop, client), environment)
             with self._lock:
                 for closed in [other for other in self._held if other.is_closed()]:
                     del self._held[closed]
@@ -73,5 +83,7 @@ class LoopClients(Generic[Client]):
             yield
         finally:
             with self._lock:
-                self._held.pop(loop, None)
+                held = self._held.get(loop)
+                if held is not None and held.client is client:
+                    del self._held[loop]
             await self._close(client)

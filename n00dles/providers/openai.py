@@ -31,7 +31,9 @@ class OpenAIProvider:
     def __init__(self, **client_options: Any) -> None:
         refuse_http_client(type(self).__name__, client_options)
         self._options = client_options
-        self._clients: LoopClients[AsyncOpenAI] = LoopClients(self._make_client, lambda client: client.close())
+        self._clients: LoopClients[AsyncOpenAI] = LoopClients(
+            "OPENAI_", self._make_client, lambda client: client.close()
+        )
 
     def check(self) -> None:
         """Raise `ConfigurationError` if the SDK or the key is missing. Cheap, and sends nothing."""

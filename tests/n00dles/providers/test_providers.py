@@ -172,6 +172,46 @@ def test_calls_at_once_share_one_client_and_closing_spares_a_call_under_way(
     assert len(made) == 2
 
 
+def test_a_changed_base_url_counts_from_the_next_call_in_the_same_loop(kind: type[AnyProvider]) -> None:
+    """Test suites with one loop for many tests start a server for each test."""
+    provider = kind()
+
+    async def two_tests() -> list[str]:
+        answers = []
+        for text in ("from the first", "from the second"):
+            with LLMServer([Reply(text=text, times=2)]) as server, server.in_environment():
+                calls = (provider.complete("x", "", model=MODELS[kind]) for _ in range(2))
+                answers += [response.content for response in await asyncio.gather(*calls)]
+        return answers
+
+    answers = asyncio.run(two_tests())
+    gc.collect()
+
+    assert answers == ["from the first"] * 2 + ["from the second"] * 2
+
+
+def test_a_change_while_a_call_is_under_way_does_not_disturb_it(
+    kind: type[AnyProvider], server: LLMServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider = kind()
+    clients: Any = provider._clients
+
+    async def overlapping() -> list[LLMResponse]:
+        first = asyncio.create_task(provider.complete("first", "", model=MODELS[kind]))
+        while not any(held.borrowers for held in clients._held.values()):
+            await asyncio.sleep(0)
+        monkeypatch.setenv(f"{provider.name.upper()}_API_KEY", "sk-another")
+        second = await provider.complete("second", "", model=MODELS[kind])
+        return [await first, second]
+
+    answers = asyncio.run(overlapping())
+    gc.collect()
+
+    replies = {call.prompt: call.reply for call in server.journal()}
+    assert [answer.content for answer in answers] == [replies["first"], replies["second"]]
+    assert not clients._held
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_an_error_of_the_server_is_raised_as_it_is_and_not_retried_by_the_sdk(
     kind: type[AnyProvider], status: int
