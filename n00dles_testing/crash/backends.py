@@ -71,7 +71,9 @@ def prepare(target: Any, *, store: Any, mode: str | None, environment: Environme
     try:
         if chosen == "in-process":
             return _in_process(target, address, store, executor, notes)
-        return _in_processes(chosen, cast(str, address), store, executor, environment, notes)
+        return _in_processes(
+            chosen, cast(str, address), store=store, executor=executor, environment=environment, notes=notes
+        )
     except (ConfigurationError, BackendError) as error:
         raise ExplorationError(str(error)) from error
 
@@ -122,7 +124,13 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
 
 
 def _in_processes(
-    mode: Mode, address: str, store: str | None, executor: str | None, environment: Environment, notes: list[str]
+    mode: Mode,
+    address: str,
+    *,
+    store: str | None,
+    executor: str | None,
+    environment: Environment,
+    notes: list[str],
 ) -> Setup:
     variables = environment("") if callable(environment) else environment
     kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn

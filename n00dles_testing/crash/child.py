@@ -104,7 +104,7 @@ async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, le
         arm=_arm_for(point),
     )
     store = open_scenario_store(scenario.store, scenario.location)
-    ok = await live(request, pipeline, executor, store, trigger, Fence())
+    ok = await live(request, pipeline, executor, store=store, trigger=trigger, fence=Fence())
     await close_store(store)
     return ok
 

@@ -43,14 +43,16 @@ def explore(
     """Run `target` undisturbed, then once for every crash point: kill it there, resume it, and judge.
 
     `target` is `module:pipeline`, `path/to/file.py:pipeline`, or a pipeline object. `store` is a URL, a factory target
-    (`module:factory`, called with a fresh folder), or an object, which only `mode="in-process"` can use; by default each
-    scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is fork),
-    "spawn" or "in-process".
+    (`module:factory`, called with a fresh folder), or an object, which only `mode="in-process"` can use; by default
+    each scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is
+    fork), "spawn" or "in-process".
 
-    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by default one a processor, at most two).
+    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
+    default one a processor, at most two).
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
-    `life.Executor`), as a target or an object. `time_limit` is seconds a life; one that takes longer is ended, and judged.
+    `life.Executor`), as a target or an object. `time_limit` is seconds a life; one that takes longer is ended, and
+    judged.
 
     Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
     """
@@ -62,7 +64,14 @@ def explore(
     try:
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
-            return _explore(player, at, budget, setup.lanes(workers), on_progress or _ignore, started)
+            return _explore(
+                player,
+                at=at,
+                budget=budget,
+                workers=setup.lanes(workers),
+                on_progress=on_progress or _ignore,
+                started=started,
+            )
     except (BackendError, ConfigurationError) as error:
         raise ExplorationError(str(error)) from error
     finally:
@@ -71,6 +80,7 @@ def explore(
 
 def _explore(
     player: Player,
+    *,
     at: Sequence[str] | None,
     budget: int | None,
     workers: int,
@@ -104,8 +114,8 @@ def _explore(
         notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
     if first.paid is not None and first.paid < baseline.requests:
         notes.append(
-            f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not see "
-            "them all, so what was paid is not to be relied on"
+            f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not "
+            "see them all, so what was paid is not to be relied on"
         )
     return ExplorationReport(
         target=setup.target,

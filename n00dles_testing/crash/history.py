@@ -121,7 +121,7 @@ class History:
         return outcomes[-1] if outcomes else None
 
     def completed_before(self, life: Life) -> dict[str, str]:
-        """Return the nodes that are complete as `life` starts, with why: a save was acknowledged, or it was found stored."""
+        """Return the nodes that are complete as `life` starts, each with how that is known."""
         reasons = dict.fromkeys(life.stored, "it was in the store")
         for earlier in self.lives:
             if earlier.number < life.number:
@@ -137,24 +137,10 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             life.again = entry["again"]
         case "disk":
             life.disk = entry.data
-        case "call_start":
-            life.calls.append(Call(entry["node"], life.number, position, arguments=entry.get("arguments")))
-        case "llm_request":
-            call = _open_call(life, entry["node"])
-            if call is not None:
-                call.request = {name: entry[name] for name in ("prompt", "system", "kwargs")}
-        case "call_end":
-            call = _open_call(life, entry["node"])
-            if call is not None:
-                call.ended, call.output, call.error = position, entry.get("output"), entry.get("error")
-                call.lines = entry.get("lines")
-        case "save_start":
-            life.saves.append(Save(entry["save"], entry["nodes"], entry["new"], position))
-        case "save_end":
-            save = next((s for s in reversed(life.saves) if s.number == entry["save"] and s.ended is None), None)
-            if save is not None:
-                save.nodes, save.new = entry["nodes"], entry["new"]
-                save.ended, save.error = position, entry.get("error")
+        case "call_start" | "llm_request" | "call_end":
+            _take_call(life, position, entry)
+        case "save_start" | "save_end":
+            _take_save(life, position, entry)
         case "event":
             life.events.append((position, entry["event"], entry.data))
         case "outcome":
@@ -163,8 +149,28 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             life.at_point = entry.data
 
 
-def _open_call(life: Life, node: str) -> Call | None:
-    return next((call for call in reversed(life.calls) if call.node == node and call.ended is None), None)
+def _take_call(life: Life, position: int, entry: Entry) -> None:
+    if entry.kind == "call_start":
+        life.calls.append(Call(entry["node"], life.number, position, arguments=entry.get("arguments")))
+        return
+    call = next((c for c in reversed(life.calls) if c.node == entry["node"] and c.ended is None), None)
+    if call is None:
+        return
+    if entry.kind == "llm_request":
+        call.request = {name: entry[name] for name in ("prompt", "system", "kwargs")}
+    else:
+        call.ended, call.output, call.error = position, entry.get("output"), entry.get("error")
+        call.lines = entry.get("lines")
+
+
+def _take_save(life: Life, position: int, entry: Entry) -> None:
+    if entry.kind == "save_start":
+        life.saves.append(Save(entry["save"], entry["nodes"], entry["new"], position))
+        return
+    save = next((s for s in reversed(life.saves) if s.number == entry["save"] and s.ended is None), None)
+    if save is not None:
+        save.nodes, save.new = entry["nodes"], entry["new"]
+        save.ended, save.error = position, entry.get("error")
 
 
 def same(one: Any, other: Any) -> bool:

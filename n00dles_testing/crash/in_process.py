@@ -1,4 +1,4 @@
-"""Lives as calls in this process: the fast inner loop, and what is left for a pipeline that no other process can import.
+"""Lives as calls in this process: the fast inner loop, and the way for a pipeline that no other process can import.
 
 An exception that nothing catches stands for the kill, and a fence keeps the dead life's surviving tasks from the store
 and from the ledger. That is weaker than SIGKILL: `finally` blocks still run, and threads live on.
@@ -34,8 +34,8 @@ __all__ = ["InProcess"]
 class InProcess:
     """Lives every life here, each on an event loop of its own.
 
-    `store` serves all scenarios; without one each scenario opens what its text says, and `memory://` lasts as long as the
-    scenario.
+    `store` serves all scenarios; without one each scenario opens what its text says, and `memory://` lasts as long as
+    the scenario.
     """
 
     def __init__(self, pipeline: Pipeline, executor: Executor, store: StateStore | None = None) -> None:
@@ -94,10 +94,10 @@ class InProcess:
 
     async def _lived(self, request: LifeRequest, kept: StateStore | None, trigger: Trigger, fence: Fence) -> bool:
         if kept is not None:
-            return await live(request, self._pipeline, self._executor, kept, trigger, fence)
+            return await live(request, self._pipeline, self._executor, store=kept, trigger=trigger, fence=fence)
         store = open_scenario_store(request.scenario.store, request.scenario.location)
         try:
-            return await live(request, self._pipeline, self._executor, store, trigger, fence)
+            return await live(request, self._pipeline, self._executor, store=store, trigger=trigger, fence=fence)
         finally:
             await close_store(store)
 

@@ -81,8 +81,8 @@ def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
                     reported.add((node, needed))
                     yield (
                         f"`{node}` was started in life {life.number} before the output of `{needed}` was in the store",
-                        f"a kill now loses the output of `{needed}`, on which `{node}` has already acted; save it, and wait "
-                        "for the store's reply, before starting what comes next",
+                        f"a kill now loses the output of `{needed}`, on which `{node}` has already acted; save it, and "
+                        "wait for the store's reply, before starting what comes next",
                     )
 
 
@@ -108,8 +108,8 @@ def no_completed_node_again(case: Case) -> Iterator[tuple[str, str]]:
 def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
     """E03: at most the nodes in flight at the kill are called again.
 
-    A node is in flight from its start until its save is acknowledged. One that had returned before a save began, and was
-    left out of it, is in flight no more. Nor is a node called more often in one life than it ever needs, or paid for.
+    A node is in flight from its start until its save is acknowledged. One that had returned before a save began, and
+    was left out of it, is in flight no more. Nor is a node called more often in one life than it needs, or paid for.
     Seen in: microsoft/agent-framework #2075, strands-agents/harness-sdk #3633.
     """
     for life in case.history.working[1:]:
@@ -118,10 +118,10 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
             if earlier.number < life.number:
                 for node in sorted(called & _overdue(earlier)):
                     yield (
-                        f"`{node}` was called again in life {life.number}, though it had returned in life {earlier.number} "
-                        "before a save that left it out",
-                        f"`{node}` waited for more than one save; put what has returned into the next save, whatever else "
-                        "is still running",
+                        f"`{node}` was called again in life {life.number}, though it had returned in life "
+                        f"{earlier.number} before a save that left it out",
+                        f"`{node}` waited for more than one save; put what has returned into the next save, whatever "
+                        "else is still running",
                     )
     if case.baseline.unsettled:
         return
@@ -194,8 +194,8 @@ def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
                 yield f"{outcome['how']} of the finished run failed: {outcome['error']}: {outcome['message']}", ""
             elif not any(same(outcome["output"], output) for output in known):
                 yield (
-                    f"{outcome['how']} of the finished run returned {show(outcome['output'])}, where the run itself had "
-                    f"returned {show(known[-1])}",
+                    f"{outcome['how']} of the finished run returned {show(outcome['output'])}, where the run itself "
+                    f"had returned {show(known[-1])}",
                     "",
                 )
 
@@ -222,7 +222,8 @@ def _same_arguments(case: Case) -> Iterator[tuple[str, str]]:
         where = f"`{call.node}` got {_at(after)} on resume (life {call.life}, {path.lstrip('.') or 'arguments'})"
         if describe(before) != describe(after):
             yield (
-                f"{where} where it got {_at(before, after)} before: annotate the parameter, or read it as {describe(after)}",
+                f"{where} where it got {_at(before, after)} before: annotate the parameter, or read it as "
+                f"{describe(after)}",
                 "what the first life held in memory is not what a store gives back",
             )
         else:
@@ -238,8 +239,8 @@ def _same_requests(case: Case) -> Iterator[tuple[str, str]]:
         if difference is not None:
             path, before, after = difference
             yield (
-                f"the LLM request of `{call.node}` differs in life {call.life}, in its {path.lstrip('.') or 'content'}: "
-                f"{_at(after)} instead of {_at(before, after)}",
+                f"the LLM request of `{call.node}` differs in life {call.life}, in its "
+                f"{path.lstrip('.') or 'content'}: {_at(after)} instead of {_at(before, after)}",
                 "a request that differs is another question, and misses every cache",
             )
 

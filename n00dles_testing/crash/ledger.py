@@ -1,7 +1,8 @@
 """The call ledger: what really happened, kept outside the process that is killed.
 
-One file a scenario, opened with O_APPEND, one JSON line an entry, each line a single `os.write`: what was written before
-a SIGKILL is there after it, in the order in which it happened, over all lives. A line cut short by the kill is normal.
+One file a scenario, opened with O_APPEND, one JSON line an entry, each line a single `os.write`: what was written
+before a SIGKILL is there after it, in the order in which it happened, over all lives. A line cut short by the kill is
+normal.
 
 Kinds of entries:
 

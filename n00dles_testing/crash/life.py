@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import n00dles
@@ -68,6 +69,7 @@ async def live(
     request: LifeRequest,
     pipeline: Pipeline,
     executor: Executor,
+    *,
     store: StateStore,
     trigger: Trigger,
     fence: Fence,
@@ -82,9 +84,13 @@ async def live(
     ways = ["resume", "run"] if request.again else ["resume" if stored else "run"]
     ok = True
     for how in ways:
+        start = executor.resume if how == "resume" else partial(executor.run, inputs=request.scenario.inputs)
+        seen_store = recorded_store(store, trigger, fence)
         try:
             with instrumented(pipeline, trigger):
-                result = await _go(how, request, pipeline, executor, recorded_store(store, trigger, fence), trigger)
+                result = await start(
+                    pipeline, run_id=request.scenario.run_id, store=seen_store, observers=(trigger.observe,)
+                )
         except Exception as error:
             write_failure(ledger, how, error)
             ok = False
@@ -95,19 +101,11 @@ async def live(
     return ok
 
 
-async def _go(
-    how: str, request: LifeRequest, pipeline: Pipeline, executor: Executor, store: StateStore, trigger: Trigger
-) -> RunResult:
-    scenario, observers = request.scenario, (trigger.observe,)
-    if how == "resume":
-        return await executor.resume(pipeline, run_id=scenario.run_id, store=store, observers=observers)
-    return await executor.run(
-        pipeline, run_id=scenario.run_id, store=store, observers=observers, inputs=scenario.inputs
-    )
-
-
 async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -> bool:
-    """Write down what the store holds between two lives; a store that cannot load without creating is asked that way."""
+    """Write down what the store holds between two lives, and return whether it has the run (or may have it).
+
+    A store that cannot load without creating is asked that way.
+    """
     scenario = request.scenario
     context: PipelineContext | None
     try:

@@ -26,7 +26,7 @@ Plan = tuple[Point | None, ...]
 
 
 class Player:
-    """Plays scenarios of one pipeline with the same inputs. `lines` says where each body is halfway, once that is known."""
+    """Plays scenarios of one pipeline with the same inputs. `lines` says where each body is halfway, once known."""
 
     def __init__(
         self,

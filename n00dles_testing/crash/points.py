@@ -1,8 +1,8 @@
 """Crash points: the moments of a run at which its process can be killed, each with a stable name.
 
-They are enumerated from what one undisturbed run did, so a point that is listed was really passed. Saves are addressed by
-the node whose output they carry first, not by a number: members of a fan-out may share a save, and a shared counter would
-have moved on by the time the save is done.
+They are enumerated from what one undisturbed run did, so a point that is listed was really passed. Saves are addressed
+by the node whose output they are the first to carry, not by a number: members of a fan-out may share a save, and a
+shared counter would have moved on by the time the save is done.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _BY_EVENT = {
 def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
     """Return the points that something seen stands for, each without its occurrence.
 
-    `event` is an event of the executor, or `call_start`, `save_start` or `save_end` as in the ledger, with its `fields`.
+    `event` is an event of the executor, or `call_start`, `save_start` or `save_end` as in the ledger.
     """
     if event in _BY_EVENT:
         kind, subject = _BY_EVENT[event]

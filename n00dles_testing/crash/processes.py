@@ -27,8 +27,8 @@ def start_interpreter(
 ) -> subprocess.Popen[bytes]:
     """Start a fresh interpreter that imports what this one can import, and calls `main` of `module`.
 
-    What it prints goes to stderr, so that it cannot mix with a report on stdout. Ctrl-C in a terminal does not reach it:
-    it ends with this process. `keep` are descriptors that it inherits.
+    What it prints goes to stderr, so that it cannot mix with a report on stdout. Ctrl-C in a terminal does not reach
+    it: it ends with this process. `keep` are descriptors that it inherits.
     """
     path = [entry or str(Path.cwd()) for entry in sys.path]
     if str(Path.cwd()) not in path:

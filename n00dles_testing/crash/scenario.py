@@ -45,7 +45,8 @@ class Scenario:
 
     `store` is a URL or a factory target; `location` a folder that is this scenario's own. `lines` says, for bodies, at
     which line executed (counting from 1) the middle is. `environment` is put into that of each life. `record` has each
-    body's lines counted, `forget` has the run deleted after a good end (the store is somebody's). `time_limit` is seconds a life.
+    body's lines counted, `forget` has the run deleted after a good end, since the store is somebody's. `time_limit` is
+    seconds a life.
     """
 
     run_id: str

@@ -85,8 +85,8 @@ class Spawn:
             raise BackendError(f"importing {self._subject['target']} took more than {limit:.0f} s, and was ended.")
         if not answer.exists():
             raise BackendError(
-                f"the process that imports {self._subject['target']} ended with exit code {code}; what it printed stands "
-                "on stderr. Does the module end the process while it is imported?"
+                f"the process that imports {self._subject['target']} ended with exit code {code}; what it printed "
+                "stands on stderr. Does the module end the process while it is imported?"
             )
         form: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
         if "error" in form:
