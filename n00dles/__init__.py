@@ -18,6 +18,7 @@ from .context import PipelineContext
 from .errors import (
     AgentInputError,
     AgentOutputError,
+    AnswerError,
     BranchError,
     ConfigurationError,
     CorruptCheckpointError,
@@ -48,6 +49,7 @@ __all__ = [
     "AgentInputError",
     "AgentOutputError",
     "AgentTrace",
+    "AnswerError",
     "Branch",
     "BranchError",
     "ConfigurationError",

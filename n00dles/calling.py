@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .agent import Agent
-from .errors import AgentInputError, AgentOutputError, ConfigurationError, SerializationError
+from .errors import AgentInputError, AgentOutputError, AnswerError, ConfigurationError, SerializationError
 from .providers import LLMResponse
 from .serialization import JSONValue, adapter, dumps, restore, to_stored
 from .threads import call_in_thread
@@ -28,6 +28,11 @@ class Usage:
 
     input_tokens: int = 0
     output_tokens: int = 0
+
+    def add(self, paid: LLMResponse | AnswerError) -> None:
+        """Count what an answer has cost, also one that was cut off or refused."""
+        self.input_tokens += paid.input_tokens
+        self.output_tokens += paid.output_tokens
 
 
 class BodyThreads:
@@ -100,13 +105,14 @@ async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage
         "max_tokens": agent.max_tokens,
         "schema": agent.schema,
     }
-    response: LLMResponse = await agent.resolve_provider().complete(
-        user_prompt(stored),
-        agent.system or f"You are {agent.name}.",
-        **{name: value for name, value in settings.items() if value is not None},
-    )
-    usage.input_tokens += response.input_tokens
-    usage.output_tokens += response.output_tokens
+    options = {name: value for name, value in settings.items() if value is not None}
+    system = agent.system or f"You are {agent.name}."
+    try:
+        response: LLMResponse = await agent.resolve_provider().complete(user_prompt(stored), system, **options)
+    except AnswerError as error:
+        usage.add(error)
+        raise
+    usage.add(response)
     if agent.returns is str:
         return response.content
     try:
