@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -27,6 +28,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml"}
+_STAND_IN = ("OPENAI_", "ANTHROPIC_", "N00DLES_LLM_")
+"""The fake LLM server of the tests is for Python blocks. Commands have to do without, as they would for a reader."""
+
 _FENCE = re.compile(r"^( *)```(\S*)\s*$")
 _DIRECTIVE = re.compile(r"^\s*<!-- *(file|output varies|output|exit|not run) *:? *(.*?) *-->\s*$")
 
@@ -151,10 +155,12 @@ def _run_console(block: Block) -> None:
     if len(commands) == 1 or commands[0].strip():
         raise PageError(f"{block.place}: a console block starts with '$ ' and a command")
     wanted = int(block.directives.get("exit", "0"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(_STAND_IN)}
     for part in commands[1:]:
         command, expected = _split_command(part)
         done = subprocess.run(
             ["bash", "-c", command],
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
