@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-__all__ = ["main"]
+__all__ = ["UnusableError", "main"]
 
 PASSED, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -19,6 +19,12 @@ Exit codes:
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
 """
+
+
+class UnusableError(click.ClickException):
+    """What was named cannot be used: told without the usage, which was right."""
+
+    exit_code = USAGE
 
 
 class _JSONFile(click.Path):

@@ -10,10 +10,10 @@ from rich.text import Text
 
 from n00dles.errors import ConfigurationError
 
-from .cli import FAILED, INTERRUPTED, PASSED
+from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .conformance import StoreReport, check_store, select
 from .report.escape import one_line
-from .report.json_file import write_json
+from .report.json_file import written
 from .report.terminal import StepDisplay, clause_line, clause_table, console_for, print_findings, print_notes
 from .verdicts import ClauseResult, Verdict
 
@@ -21,7 +21,7 @@ __all__ = ["run_check"]
 
 
 def run_check(target: str, clauses: Sequence[str], seed: int, limit: float, json_file: Path | None) -> int:
-    """Check a store, show what came, and return the exit code. Raises `click.UsageError` for what cannot be checked."""
+    """Check a store, show what came, and return the exit code. Raises `click.ClickException` for a bad target."""
     console = console_for()
     try:
         select(clauses)
@@ -31,7 +31,7 @@ def run_check(target: str, clauses: Sequence[str], seed: int, limit: float, json
         with StepDisplay(console, "clauses") as display:
             report = check_store(target, clauses=clauses, seed=seed, limit=limit, progress=_Shown(target, display))
     except ConfigurationError as error:
-        raise click.UsageError(str(error)) from error
+        raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
         click.echo("interrupted; the store's processes are ended and the temporary folder is removed", err=True)
         return INTERRUPTED
@@ -46,8 +46,7 @@ def run_check(target: str, clauses: Sequence[str], seed: int, limit: float, json
     # The first note was shown at the start.
     print_notes(console, report.notes[1:])
     if json_file is not None:
-        write_json(json_file, "check", report.to_dict())
-        print_notes(console, [f"report written to {json_file}"])
+        print_notes(console, [written(json_file, "check", report.to_dict())])
     return PASSED if report.ok else FAILED
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from signal import Signals
+from signal import SIGKILL, Signals
 from typing import Any
 
 import click
@@ -13,12 +14,12 @@ from rich.text import Text
 
 from n00dles.errors import N00dlesError
 
-from .cli import FAILED, INTERRUPTED, PASSED
+from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, Progress, explore
 from .crash import ExplorationRow as Scenario
 from .llm import LLMServer
 from .report.escape import one_line
-from .report.json_file import write_json
+from .report.json_file import written
 from .report.rows import ExplorationRow
 from .report.terminal import (
     StepDisplay,
@@ -36,7 +37,7 @@ __all__ = ["run_explore"]
 def run_explore(
     target: str, inputs: dict[str, Any], fake_llm: bool, json_file: Path | None, options: Mapping[str, Any]
 ) -> int:
-    """Explore a pipeline, show what came, and return the exit code. Raises `click.UsageError` for a bad target."""
+    """Explore a pipeline, show what came, and return the exit code. Raises `UnusableError`."""
     console = console_for()
     try:
         with ExitStack() as stack:
@@ -53,7 +54,7 @@ def run_explore(
             given = {name: value for name, value in options.items() if value not in (None, ())}
             report = explore(target, inputs, on_progress=_Shown(display), **given, **wiring)
     except (ExplorationError, N00dlesError) as error:
-        raise click.UsageError(str(error)) from error
+        raise UnusableError(_without_traceback(str(error))) from error
     except KeyboardInterrupt:
         click.echo("interrupted; every process that was started is ended", err=True)
         return INTERRUPTED
@@ -66,9 +67,18 @@ def run_explore(
     console.print(_summary(report))
     print_notes(console, report.notes)
     if json_file is not None:
-        write_json(json_file, "explore", report.to_dict())
-        print_notes(console, [f"report written to {json_file}"])
+        print_notes(console, [written(json_file, "explore", report.to_dict())])
     return PASSED if report.ok else FAILED
+
+
+def _without_traceback(message: str) -> str:
+    """Leave out the traceback of an error that n00dles raised on purpose: its message says what to do.
+
+    That of a node is kept, which is the user's own code.
+    """
+    head, found, trace = message.partition("\nTraceback (most recent call last):")
+    on_purpose = re.search(r"^n00dles\.errors\.(?!PipelineFailure)", trace, re.MULTILINE)
+    return head if found and on_purpose else message
 
 
 class _Shown:
@@ -109,14 +119,14 @@ def _death(scenario: Scenario) -> str:
 
 
 def _summary(report: ExplorationReport) -> Text:
-    killed = sum(row.killed_by is not None for row in report.rows)
+    killed = sum(row.killed_by == SIGKILL or row.simulated for row in report.rows)
     recalled = sum(len(row.recalled) for row in report.rows)
-    how = "simulated deaths" if report.mode == "in-process" else "killed by SIGKILL"
-    left_out = f" ({report.left_out} of {report.points} not tried)" if report.left_out else ""
+    how = "ended by a simulated death" if report.mode == "in-process" else "killed by SIGKILL"
+    left_out = f"; {report.left_out} of {report.points} points were not tried" if report.left_out else ""
     counted = f"pays for {report.paid} calls" if report.paid else f"makes {report.calls} calls"
-    usual = f"undisturbed it {counted}; a call that is in flight at the kill is made again"
+    usual = f"undisturbed it {counted}; a call that is in flight at the kill is made again{left_out}"
     return Text(
-        f"{killed} of {len(report.rows)} crash points {how}{left_out}, {recalled} re-calls in {report.seconds:.1f} s "
+        f"{killed} of {len(report.rows)} crash points {how}, {recalled} re-calls in {report.seconds:.1f} s "
         f"(store: {report.store}, mode: {report.mode})\n{usual}",
         "bold green" if report.ok else "bold red",
     )

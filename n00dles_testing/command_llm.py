@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from .cli import PASSED
+from .cli import PASSED, UnusableError
 from .llm import LLMServer
 
 __all__ = ["run_llm_server"]
@@ -28,12 +28,12 @@ def run_llm_server(command: Sequence[str]) -> int:
 
 
 def _serve(server: LLMServer) -> int:
-    for name, value in server.environment.items():
-        click.echo(f"export {name}={shlex.quote(value)}")
-    click.echo(f"serving fake models on {server.url}; Ctrl-C ends it", err=True)
     stopped = threading.Event()
     before = [signal.signal(number, lambda *_: stopped.set()) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
+        for name, value in server.environment.items():
+            click.echo(f"export {name}={shlex.quote(value)}")
+        click.echo(f"serving fake models on {server.url}; Ctrl-C ends it", err=True)
         stopped.wait()
     finally:
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
@@ -45,4 +45,4 @@ def _run(command: Sequence[str], server: LLMServer) -> int:
     try:
         return subprocess.run(command, env={**os.environ, **server.environment}, check=False).returncode
     except OSError as error:
-        raise click.UsageError(f"{command[0]} cannot be run: {error.strerror}") from error
+        raise UnusableError(f"{command[0]} cannot be run: {error.strerror}") from error

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMAT_VERSION", "check_writable", "write_json"]
+__all__ = ["FORMAT_VERSION", "check_writable", "write_json", "written"]
 
 FORMAT_VERSION = 1
 """Rises when a field changes its meaning or goes; new fields may come at any time."""
@@ -50,6 +50,15 @@ def write_json(path: Path, kind: str, content: Mapping[str, Any]) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def written(path: Path, kind: str, content: Mapping[str, Any]) -> str:
+    """Write a report, and return a sentence that says so, or why it could not be: results were shown, all the same."""
+    try:
+        write_json(path, kind, content)
+    except OSError as error:
+        return f"the report could not be written to {path}: {error.strerror}"
+    return f"report written to {path}"
 
 
 def check_writable(path: Path) -> str | None:

@@ -99,7 +99,7 @@ class StepDisplay:
         """Count one step as done."""
         self._progress.advance(self._task)
         if important or not self._live:
-            self._progress.console.print(line)
+            self._progress.console.print(line, soft_wrap=not self._live)
 
     def say(self, line: Text) -> None:
         """Print a line above the progress."""

@@ -1,0 +1,221 @@
+"""The command, as it is typed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from n00dles_testing.cli import main
+from n00dles_testing.command_inputs import InputSyntaxError, read_inputs
+
+ROOT = Path(__file__).parents[2]
+BODY = f"{ROOT}/docs/examples/body.py:body_pipeline"
+BROKEN = "n00dles_testing.conformance.mutants.s05:GivesOutItsCache"
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner(env={"COLUMNS": "120"}).invoke(main, list(arguments), prog_name="n00dles-testing")
+
+
+def test_check_says_what_it_found_and_ends_with_0(tmp_path: Path) -> None:
+    done = command("check", f"sqlite:///{tmp_path}/runs.db", "--json", f"{tmp_path}/report.json")
+
+    assert done.exit_code == 0, done.output
+    assert "level 2 (crash-safe), as far as it is checked: 5 of its 24 clauses" in done.output
+    assert "not checked by this release: S03, S04" in done.output
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert (report["kind"], report["ok"], report["level"]) == ("check", True, 2)
+    assert [result["verdict"] for result in report["results"]] == ["PASS"] * 5
+
+
+def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
+    done = command("check", BROKEN, "--clause", "S05", "--clause", "s01", "--seed", "3")
+
+    assert done.exit_code == 1
+    assert "S05  inputs['topic'] is 'spoiled', not 'cats'" in done.output
+    assert f"replay   n00dles-testing check {BROKEN} --clause S05 --seed 3" in done.output
+    assert "no level; not level 1 (contract): S02 NOT RUN, S05 FAIL" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check"], "Missing argument 'TARGET'"),
+        (["check", "runs.db"], "'runs.db' is no store: write a URL (sqlite:///runs.db)"),
+        (["check", "sqlit:///runs.db"], "Did you mean sqlite://?"),
+        (["check", "no.such.module:store"], "module 'no.such.module' cannot be imported"),
+        (["check", "math:pi"], "math:pi is a float"),
+        (["check", "collections:Counter"], "no method load_or_create, save, delete"),
+        (["check", "memory://", "--clause", "S99"], "no check for S99; this release checks S01"),
+        (["check", "memory://", "--json", "/no/such/folder/x.json"], "there is no folder /no/such/folder"),
+        (["explore", "no.such.module:x"], "module 'no.such.module' cannot be imported"),
+        (["explore", BODY, "--input", "text"], "write name=text, or name:=json"),
+        (["explore", BODY, "--input", "text:=[", "--llm", "off"], "is no JSON"),
+        (["explore", BODY, "--input", "topic=x", "--llm", "off"], "the inputs do not fit pipeline 'body'"),
+        (["explore", BODY, "--input", "text=x", "--at", "never", "--llm", "off"], "no crash point 'never'"),
+        (["nonsense"], "No such command 'nonsense'"),
+    ],
+)
+def test_what_cannot_be_used_ends_with_2_and_says_why(arguments: list[str], message: str) -> None:
+    done = command(*arguments)
+
+    assert done.exit_code == 2, done.output
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_explore_shows_every_crash_point_and_ends_with_0(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+
+    done = command("explore", BODY, "--input", "text=a b a", "--at", "after*:count", "--json", str(report))
+
+    assert done.exit_code == 0, done.output
+    assert "2 of 2 crash points killed by SIGKILL" in done.output
+    assert ", 0 re-calls" in done.output
+    content = json.loads(report.read_text())
+    assert (content["kind"], content["verdict"]) == ("explore", "PASS")
+    assert [row["killed_by"] for row in content["rows"]] == [9, 9]
+    assert content["inputs"] == {"text": "a b a"}
+
+
+def test_a_simulated_death_is_not_called_a_kill() -> None:
+    done = command("explore", BODY, "--input", "text=a", "--at", "before:split", "--mode", "in-process")
+
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 crash points ended by a simulated death, 0 re-calls" in done.output
+    assert "SIGKILL" not in done.output
+
+
+def test_explore_counts_what_the_models_were_paid() -> None:
+    target = f"{ROOT}/docs/examples/content.py:content_pipeline"
+
+    done = command("explore", target, "--input", "topic=cats", "--at", "during:writer", "--at", "before:editor")
+
+    assert done.exit_code == 0, done.output
+    rows = [" ".join(line.split()) for line in done.output.splitlines()]
+    assert "during writer SIGKILL researcher 4 0 yes PASS" in rows
+    assert "before editor SIGKILL researcher, writer 3 0 yes PASS" in rows
+    assert "undisturbed it pays for 3 calls" in done.output
+
+
+@pytest.mark.parametrize("words", [[], ["check"], ["explore"], ["llm-server"]])
+def test_every_help_has_examples(words: list[str]) -> None:
+    done = command(*words, "--help")
+
+    assert done.exit_code == 0
+    assert "Examples:\n  " in done.output.replace("    n00dles", "  n00dles").replace("  Examples", "Examples")
+    assert all(len(line) <= 120 for line in done.output.splitlines())
+
+
+def test_version() -> None:
+    done = command("--version")
+
+    assert done.output.startswith("n00dles-testing ")
+
+
+def test_inputs_are_text_unless_they_are_said_to_be_json() -> None:
+    typed = ["topic=42", "depth:=3", 'tags:=["a"]', "flag:=true", "empty=", "both=a=b", "colon=a:=b", "lines=a\nb"]
+
+    assert read_inputs(typed) == {
+        "topic": "42",
+        "depth": 3,
+        "tags": ["a"],
+        "flag": True,
+        "empty": "",
+        "both": "a=b",
+        "colon": "a:=b",
+        "lines": "a\nb",
+    }
+
+
+def test_typed_inputs_win_over_those_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "inputs.json"
+    file.write_text('{"topic": "cats", "depth": 1}')
+
+    assert read_inputs(["depth:=2"], file) == {"topic": "cats", "depth": 2}
+
+
+@pytest.mark.parametrize(
+    ("typed", "file", "message"),
+    [
+        (["topic"], "{}", "'topic' is no input"),
+        (["=x"], "{}", "is no input"),
+        (["a b=x"], "{}", "is no input"),
+        (["x:=nan"], "{}", "is no JSON"),
+        (["x:=NaN"], "{}", "NaN is not JSON. Write x=NaN for a text"),
+        (["x=1", "x=2"], "{}", "input 'x' is given twice"),
+        ([], "[1]", "holds a JSON list"),
+        ([], "{", "is no JSON"),
+    ],
+)
+def test_inputs_that_cannot_be_read_say_how_to_write_them(
+    typed: list[str], file: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "inputs.json"
+    path.write_text(file)
+
+    with pytest.raises(InputSyntaxError) as caught:
+        read_inputs(typed, path)
+
+    assert message in str(caught.value)
+
+
+def test_a_program_runs_against_the_llm_server_and_its_exit_code_is_kept() -> None:
+    script = "import os, sys; print(os.environ['OPENAI_BASE_URL']); sys.exit(3)"
+
+    done = subprocess.run(
+        [sys.executable, "-m", "n00dles_testing", "llm-server", "--", sys.executable, "-c", script],
+        capture_output=True, text=True, cwd=ROOT, timeout=60, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 3
+    assert done.stdout.startswith("http://127.0.0.1:")
+    assert done.stderr.strip() == "0 calls, 0 tokens would have been paid for"
+
+
+def test_the_llm_server_serves_until_it_is_interrupted() -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "n00dles_testing", "llm-server"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    try:
+        assert server.stdout is not None
+        assert server.stdout.readline().startswith("export OPENAI_BASE_URL=http://127.0.0.1:")
+        server.send_signal(signal.SIGINT)
+        _, said = server.communicate(timeout=30)
+    finally:
+        server.kill()
+        server.communicate()
+
+    assert server.returncode == 0
+    assert "would have been paid for" in said
+
+
+def test_an_interrupted_check_ends_its_processes_and_leaves_no_folder(tmp_path: Path) -> None:
+    store = ROOT / "tests" / "n00dles_testing" / "conformance" / "hostile_stores.py"
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    check = subprocess.Popen(
+        [sys.executable, "-m", "n00dles_testing", "check", f"{store}:HangsInAThread", "--clause", "S02"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
+    )  # fmt: skip
+    try:
+        while not list(tmp_path.glob("n00dles-check-*/worker-1/S02-3")):
+            assert check.poll() is None, check.communicate()
+            time.sleep(0.05)
+        check.send_signal(signal.SIGINT)
+        _, said = check.communicate(timeout=30)
+    finally:
+        check.kill()
+        check.communicate()
+
+    assert check.returncode == 130
+    assert said == "interrupted; the store's processes are ended and the temporary folder is removed\n"
+    assert list(tmp_path.iterdir()) == []

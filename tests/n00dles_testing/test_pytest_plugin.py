@@ -1,0 +1,189 @@
+"""The pytest plugin, in a pytest of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+
+SETTINGS = """
+[pytest]
+asyncio_default_fixture_loop_scope = function
+"""
+
+PIPELINES = """
+from n00dles import agent, pipeline
+
+@agent
+def first(text: str) -> str:
+    return text + "!"
+
+@agent
+def second(first: str) -> str:
+    return first * 2
+
+body_pipeline = pipeline(first >> second, name="body")
+
+@agent(model="gpt-4o-mini")
+def writer(text: str) -> str:
+    "Write."
+
+model_pipeline = pipeline(first >> writer, name="model")
+
+seen = []
+
+@agent
+def forgetful(first: str) -> str:
+    seen.append(first)
+    return f"{first}{__import__('os').getpid()}"
+"""
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    pytester.makeini(SETTINGS)
+    pytester.makepyfile(pipelines=PIPELINES)
+    return pytester
+
+
+def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return inner.runpytest_subprocess("-p", "no:cacheprovider", *installed(), *arguments)
+
+
+def installed() -> list[str]:
+    """Load the plugin by hand where the package is not installed: pytest refuses to load it twice."""
+    from importlib.metadata import entry_points
+
+    there = any(entry.value == "n00dles_testing.plugin" for entry in entry_points(group="pytest11"))
+    return [] if there else ["-p", "n00dles_testing.plugin"]
+
+
+def test_a_pipeline_that_survives_passes_and_the_summary_says_what_was_killed(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from pipelines import body_pipeline\n"
+        "def test_survives(crash_safety):\n"
+        "    report = crash_safety.check(body_pipeline, at=['after*:first'], text='x')\n"
+        "    assert [row.killed_by for row in report.rows] == [9, 9]\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["n00dles: 2 crash points killed by SIGKILL, 0 re-calls"])
+
+
+def test_models_are_answered_by_the_fake_server_without_a_key(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import os\n"
+        "from pipelines import model_pipeline\n"
+        "def test_survives(crash_safety):\n"
+        "    report = crash_safety.check(model_pipeline, at=['before:first', 'during:writer'], text='x')\n"
+        "    assert (report.paid, sorted(row.paid for row in report.rows)) == (1, [1, 2])\n"
+        "    assert 'OPENAI_BASE_URL' not in os.environ\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(passed=1)
+
+
+def test_no_server_is_started_for_a_pipeline_without_models(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from pipelines import body_pipeline\n"
+        "def test_survives(crash_safety, n00dles_llm):\n"
+        "    crash_safety.check(body_pipeline, budget=1, text='x')\n"
+        "    assert n00dles_llm._server is None\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(passed=1)
+
+
+def test_a_pipeline_that_breaks_a_clause_fails_with_its_story(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from n00dles import agent, pipeline\n"
+        "from n00dles_testing.crash import ExplorationReport\n"
+        "import n00dles_testing.fixtures as fixtures\n"
+        "from pipelines import body_pipeline\n"
+        "def test_breaks(crash_safety):\n"
+        "    crash_safety.check(body_pipeline, at=['before:first'], text='x', store='broken:open_store')\n"
+    )
+    inner.makepyfile(
+        broken="from n00dles_testing.conformance.mutants.s02 import DropsWhatLooksEmpty as Store\n"
+        "class Forgets(Store):\n"
+        "    def save(self, run_id, context): pass\n"
+        "open_store = Forgets\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*does not survive every kill*"])
+
+
+def test_counts_come_back_from_the_workers_of_xdist(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "from pipelines import body_pipeline\n"
+        "@pytest.mark.parametrize('point', ['before:first', 'after:second', 'during:first'])\n"
+        "def test_survives(crash_safety, point):\n"
+        "    crash_safety.check(body_pipeline, at=[point], text='x')\n"
+    )
+
+    result = run(inner, "-n", "2", "--junitxml=junit.xml")
+
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["n00dles: 3 crash points killed by SIGKILL, 0 re-calls"])
+    properties = ElementTree.parse(inner.path / "junit.xml").getroot().iter("property")
+    assert sum(int(each.get("value", "")) for each in properties if each.get("name") == "n00dles_killed") == 3
+
+
+def test_simulated_deaths_are_not_called_kills(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from pipelines import body_pipeline\n"
+        "def test_survives(crash_safety):\n"
+        "    crash_safety.check(body_pipeline, at=['before:first'], mode='in-process', text='x')\n"
+    )
+
+    result = run(inner)
+
+    result.stdout.fnmatch_lines(["n00dles: 1 deaths simulated in-process, 0 re-calls"])
+
+
+def test_a_run_that_kills_nothing_says_nothing(inner: pytest.Pytester) -> None:
+    inner.makepyfile("def test_something(): pass")
+
+    result = run(inner)
+
+    result.assert_outcomes(passed=1)
+    result.stdout.no_fnmatch_line("*n00dles:*")
+
+
+def test_the_plugin_imports_nothing_heavy() -> None:
+    script = (
+        "import pytest, sys; before = set(sys.modules); import n00dles_testing.plugin; "
+        "print(sorted(set(sys.modules) - before))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert done.stdout.strip() == "['n00dles_testing', 'n00dles_testing.plugin']"
+
+
+def test_public_names_are_there_at_their_first_use() -> None:
+    import n00dles_testing
+
+    assert [name for name in n00dles_testing.__all__ if getattr(n00dles_testing, name, None) is None] == []
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = n00dles_testing.nonsense
