@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, Self, cast
+from typing import Any, Literal, NamedTuple, Self, cast, get_args
 
 from .errors import CorruptCheckpointError, SerializationError
 from .serialization import JSONValue, dumps, loads, to_stored
@@ -377,6 +377,7 @@ class PipelineContext:
         Everything in it counts as saved. Raises `CorruptCheckpointError` if it is not such a record.
         """
         try:
+            _check_types(record, _FIELD_TYPES)
             context = cls(
                 record["run_id"],
                 record["inputs"],
@@ -405,7 +406,7 @@ class PipelineContext:
         """Read what `to_json` wrote, or a record of the published 0.3 release."""
         try:
             record = loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CorruptCheckpointError(
                 f"a stored record is no JSON text: {error}. It is left as it is; restore it from a backup, or delete "
                 "the run."
@@ -418,12 +419,36 @@ class PipelineContext:
             if name in head:
                 setattr(self, name, head[name])
         for node, record in records.items():
+            _check_types(record, _NODE_TYPES)
             kept = self.record(node)
             for name, value in record.items():
                 setattr(kept, name, value)
 
 
 _HEAD = tuple(name for name in RunHead._fields if name != "unfinished")
+
+_NUMBER = (int, float)
+_TEXT_OR_NONE = (str, type(None))
+_FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("run_id", "incarnation", "status"), str),
+    **dict.fromkeys(("revision", "lives", "stalled"), int),
+    **dict.fromkeys(("elapsed_ms", "created_at", "updated_at"), _NUMBER),
+    **dict.fromkeys(("pipeline", "error"), _TEXT_OR_NONE),
+    "signature": list,
+}
+_NODE_TYPES: dict[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("attempts", "input_tokens", "output_tokens", "spent"), int),
+    "duration_ms": _NUMBER,
+    "error": _TEXT_OR_NONE,
+}
+
+
+def _check_types(record: Mapping[str, Any], types: Mapping[str, type | tuple[type, ...]]) -> None:
+    for name, kind in types.items():
+        if name in record and not isinstance(record[name], kind):
+            raise TypeError(f"its {name} is {record[name]!r}")
+    if "status" in types and record.get("status", "running") not in get_args(Status):
+        raise ValueError(f"its status is {record['status']!r}")
 
 
 def stored_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:

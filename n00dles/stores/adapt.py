@@ -53,6 +53,9 @@ def as_context(found: Any, run_id: str) -> PipelineContext:
     else:
         names = (*_FIELDS, "revision", "incarnation", "signature")
         record = {name: getattr(found, name) for name in names if hasattr(found, name)}
+    if not isinstance(record.get("revision"), int):
+        # Somebody else's idea of a revision: theirs to check.
+        record.pop("revision", None)
     missing = [name for name in _FIELDS if name not in record]
     if missing:
         raise CorruptCheckpointError(
