@@ -6,7 +6,7 @@ import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, get_type_hints, overload
 
 from .errors import ConfigurationError, PipelineBuildError
@@ -80,7 +80,7 @@ class Agent(Step):
     @cached_property
     def _hints(self) -> dict[str, Any]:
         try:
-            return get_type_hints(inspect.unwrap(self.fn), localns=dict(self._names or {}), include_extras=True)
+            return get_type_hints(_annotated(self.fn), localns=dict(self._names or {}), include_extras=True)
         except (NameError, TypeError, SyntaxError) as error:
             raise PipelineBuildError(
                 f"an annotation of agent {self.name!r} cannot be resolved: {error}. Define or import the type at "
@@ -165,6 +165,14 @@ def agent(
     if callable(model) and not isinstance(model, str):
         return Agent(model, names=names)
     return lambda fn: Agent(fn, model=model, names=names, **settings)
+
+
+def _annotated(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that carries the annotations of a callable."""
+    fn = inspect.unwrap(fn)
+    while isinstance(fn, partial):
+        fn = inspect.unwrap(fn.func)
+    return fn if inspect.isroutine(fn) or inspect.isclass(fn) else type(fn).__call__
 
 
 def _parameters(fn: Callable[..., Any], name: str) -> dict[str, inspect.Parameter]:
