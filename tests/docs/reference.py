@@ -28,7 +28,8 @@ _N00DLES_COMMANDS = ["", "runs", "runs list", "runs show", "runs resume", "runs 
 def errors_page() -> str:
     """The hierarchy of errors, with their docstrings."""
     lines = ["# Errors", "", _plain(inspect.getdoc(errors)), "", "```text", *_tree(errors.N00dlesError), "```"]
-    for kind in [errors.N00dlesError, *_own_classes(errors, errors.N00dlesError)]:
+    kinds: list[type[errors.N00dlesError]] = [errors.N00dlesError, *_own_classes(errors, errors.N00dlesError)]
+    for kind in kinds:
         lines += ["", f"## {kind.__name__}", "", _plain(inspect.getdoc(kind))]
     return "\n".join([*lines, ""])
 
