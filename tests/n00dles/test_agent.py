@@ -37,7 +37,8 @@ def test_a_bare_decorator_makes_a_node_of_a_body() -> None:
 
     assert (publish.name, publish.model) == ("publish", None)
     assert list(publish.parameters) == ["article", "draft"]
-    assert list(publish.annotations.values()) == [Article, bool]
+    declared: Any = {"article": Article, "draft": bool}
+    assert publish.annotations == declared
     assert publish.returns == dict[str, str]
     assert publish(Article(title="T")) == {"title": "T"}
 
