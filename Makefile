@@ -31,8 +31,8 @@ test: $(VENV)/.dev ## lint, types and all tests; fails if any of them does
 test-all: ## the tests on every supported Python that is installed, each in a virtual environment of its own
 	@.ci/test-all
 
-bench: $(VENV)/.dev ## the benchmarks, with their figures
-	@$(BIN)/python -m pytest conformance/benchmarks -q -s
+bench: $(VENV)/.dev ## the benchmarks: each figure with its target
+	@$(BIN)/python -m conformance.benchmarks
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
 	@$(BIN)/python -m tests.docs.reference
