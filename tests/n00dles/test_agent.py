@@ -148,7 +148,6 @@ def test_an_agent_can_be_made_of_any_callable() -> None:
         ({"retry": "3"}, "neither a number of attempts nor a RetryPolicy"),
         ({"fallback": len}, "must be an agent"),
     ],
-    ids=str,
 )
 def test_settings_that_mean_nothing_are_refused_when_the_agent_is_made(settings: dict[str, Any], what: str) -> None:
     def node(x: int) -> int:
