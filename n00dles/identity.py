@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,7 +18,7 @@ _LISTED = 5
 
 def check_inputs_unchanged(context: PipelineContext, inputs: Mapping[str, Any]) -> None:
     """Raise `InputsChangedError` if `inputs`, in stored form, are not those that the run was started with."""
-    if context.inputs == inputs and _same_types(context.inputs, inputs):
+    if _same(context.inputs, inputs):
         return
     first, now = _difference(context.inputs, inputs), _difference(inputs, context.inputs)
     raise InputsChangedError(
@@ -70,7 +71,7 @@ def _difference(inputs: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     own = [
         f"{name}={_clipped(value)}"
         for name, value in inputs.items()
-        if name not in other or other[name] != value or not _same_types(other[name], value)
+        if name not in other or not _same(other[name], value)
     ]
     return ", ".join(own) or f"no {', '.join(other.keys() - inputs.keys())}"
 
@@ -80,12 +81,6 @@ def _clipped(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _same_types(one: Any, other: Any) -> bool:
-    """Whether two equal JSON values are of the same types throughout: 1, 1.0 and True are equal in Python."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return all(_same_types(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return all(map(_same_types, one, other))
-    return True
+def _same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are the same text: Python says that 1, 1.0 and True are equal, and 0.0 and -0.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
