@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -81,7 +82,9 @@ def _reason(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if isinstance(error, SystemExit):
         return f"it called sys.exit({error.code!r}). Put what is for running only under if __name__ == '__main__'."
-    own = [frame for frame in frames if "importlib" not in frame.filename and frame.filename != __file__]
+    # The line of the user's own code says more than that of a library that it called.
+    libraries = ("<frozen", __file__, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
+    own = [frame for frame in frames if not frame.filename.startswith(libraries)]
     where = f" (at {own[-1].filename}, line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{where}"
 

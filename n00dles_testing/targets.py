@@ -33,11 +33,6 @@ def load_target(text: str, kind: TargetKind) -> Any:
     text = _as_module(text)
     try:
         found = targets.load_target(text)
-    except SystemExit as error:
-        raise ConfigurationError(
-            f"{text} called sys.exit({error.code!r}) while it was imported. Put what is for running only under "
-            "if __name__ == '__main__'."
-        ) from error
     except ConfigurationError as error:
         raise ConfigurationError(f"{error}{_did_you_mean(text)}") from error.__cause__
     if kind == "pipeline" and isinstance(found, Step):

@@ -7,7 +7,6 @@ Run as a program (`python -m n00dles_testing.crash.child`) it is a fresh interpr
 from __future__ import annotations
 
 import asyncio
-import http.client
 import inspect
 import json
 import os
@@ -124,6 +123,8 @@ def _arm_for(point: Point | None) -> Callable[[], None] | None:
 
 def _arm_kill(control: str) -> None:
     """Have the LLM server kill this process at its next request, once it is counted as paid."""
+    import http.client  # only the lives that are killed so need it
+
     place = urlsplit(control)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
     try:

@@ -1,0 +1,104 @@
+"""Crash points: their names are stable, they are listed as they were passed, and chosen by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from n00dles_testing.crash.points import Kind, Point, choose, enumerate_points
+
+CHAIN: list[tuple[str, dict[str, Any]]] = [
+    ("run_started", {}),
+    ("node_started", {"node": "a"}),
+    ("call_start", {"node": "a"}),
+    ("node_returned", {"node": "a"}),
+    ("save_start", {"new": ["a"]}),
+    ("save_end", {"new": ["a"]}),
+    ("run_finished", {}),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "run-started",
+        "before-opening-save#2",
+        "after-save:writer",
+        "before:writer#2",
+        "joined:parallel[a,b]",
+        "during:my.node-1",
+    ],
+)
+def test_a_point_survives_its_text(text: str) -> None:
+    assert str(Point.parse(text)) == text
+
+
+@pytest.mark.parametrize("text", ["", "writer", "before", "sometime:writer", "run-started:writer", "before:"])
+def test_what_is_no_point_is_refused_with_the_way_to_write_one(text: str) -> None:
+    with pytest.raises(ValueError, match=r"is no crash point.*(before|run-started)"):
+        Point.parse(text)
+
+
+def test_points_are_listed_in_the_order_in_which_they_are_passed() -> None:
+    points = enumerate_points(CHAIN)
+
+    assert [str(point) for point in points] == [
+        "run-started",
+        "before:a",
+        "during:a",
+        "after:a",
+        "before-save:a",
+        "after-save:a",
+        "run-finished",
+    ]
+    assert points[3].label == "after a, not saved"
+
+
+def test_a_second_attempt_is_a_point_of_its_own() -> None:
+    points = enumerate_points([CHAIN[1], CHAIN[2], CHAIN[1], CHAIN[2]])
+
+    assert [str(point) for point in points] == ["before:a", "during:a", "before:a#2", "during:a#2"]
+
+
+def test_members_of_a_fan_out_that_share_a_save_have_a_point_each() -> None:
+    points = enumerate_points([("save_start", {"new": ["a", "b"]}), ("save_end", {"new": ["a", "b"]})])
+
+    assert [str(point) for point in points] == ["before-save:a", "before-save:b", "after-save:a", "after-save:b"]
+
+
+def test_a_save_that_fails_is_not_passed_to_its_end() -> None:
+    points = enumerate_points([("save_start", {"new": ["a"]}), ("save_end", {"new": [], "error": "disk full"})])
+
+    assert points == [Point(Kind.BEFORE_SAVE, "a")]
+
+
+@pytest.mark.parametrize(
+    ("at", "chosen"),
+    [
+        (["after:a"], ["after:a"]),
+        (["a"], ["before:a", "during:a", "after:a", "before-save:a", "after-save:a"]),
+        (["*-save:*", "run-finished"], ["before-save:a", "after-save:a", "run-finished"]),
+        (["during"], ["during:a"]),
+    ],
+)
+def test_points_are_chosen_by_id_node_kind_or_pattern(at: list[str], chosen: list[str]) -> None:
+    assert [str(point) for point in choose(enumerate_points(CHAIN), at, None)] == chosen
+
+
+def test_a_group_is_chosen_by_its_id_though_it_looks_like_a_pattern() -> None:
+    points = [Point(Kind.JOINED, "parallel[a,b]"), Point(Kind.RUN_FINISHED)]
+
+    assert choose(points, ["joined:parallel[a,b]"], None) == points[:1]
+
+
+def test_a_choice_that_fits_nothing_is_an_error_not_an_empty_run() -> None:
+    with pytest.raises(ValueError, match="has no crash point 'after:b'"):
+        choose(enumerate_points(CHAIN), ["after:a", "after:b"], None)
+
+
+def test_a_budget_keeps_the_first_and_spreads_the_rest() -> None:
+    points = [Point(Kind.BEFORE, str(number)) for number in range(10)]
+
+    assert [point.subject for point in choose(points, None, 3)] == ["0", "3", "6"]
+    assert choose(points, None, 100) == points
