@@ -14,7 +14,7 @@ PASSED, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 _EXIT_CODES = """\b
 Exit codes:
-  0    everything that was tried has passed
+  0    something was tried, and nothing failed
   1    a clause failed, or showed nothing (VACUOUS)
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
@@ -85,10 +85,10 @@ that is named; that one is neither read nor written. Of another URL, {{location}
 @click.option(
     "--limit",
     type=click.FloatRange(0.1),
-    default=30.0,
+    default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="A clause that takes longer is killed, and fails.",
+    help="A call that takes longer is killed, and fails; so is a clause that takes ten times as long.",
 )
 @click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
 def check(target: str, clauses: tuple[str, ...], seed: int, limit: float, json_file: Path | None) -> None:

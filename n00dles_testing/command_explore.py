@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from signal import SIGKILL, Signals
+from signal import Signals
 from typing import Any
 
 import click
@@ -32,6 +32,8 @@ from .report.terminal import (
 )
 
 __all__ = ["run_explore"]
+
+_SIGKILL = 9
 
 
 def run_explore(
@@ -119,7 +121,7 @@ def _death(scenario: Scenario) -> str:
 
 
 def _summary(report: ExplorationReport) -> Text:
-    killed = sum(row.killed_by == SIGKILL or row.simulated for row in report.rows)
+    killed = sum(row.killed_by == _SIGKILL or row.simulated for row in report.rows)
     recalled = sum(len(row.recalled) for row in report.rows)
     how = "ended by a simulated death" if report.mode == "in-process" else "killed by SIGKILL"
     left_out = f"; {report.left_out} of {report.points} points were not tried" if report.left_out else ""

@@ -21,6 +21,10 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = b""
+        for fd in (read_fd, write_fd):
+            os.set_inheritable(fd, False)  # else what a store starts would keep the conversation open
+        self._poll = select.poll()  # not select(), which fails for descriptors beyond 1023
+        self._poll.register(read_fd, select.POLLIN)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message. Raises `BrokenPipeError` if the other end is gone."""
@@ -35,8 +39,8 @@ class Channel:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while b"\n" not in self._buffer:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([self._read_fd], [], [], left)[0]:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+            if not self._poll.poll(left):
                 raise TimeoutError(f"no message within {timeout} s")
             chunk = os.read(self._read_fd, _CHUNK)
             if not chunk:

@@ -11,6 +11,8 @@ import tempfile
 import time
 from typing import IO, Any
 
+from n00dles.errors import ConfigurationError
+
 from .channel import Channel
 
 __all__ = ["HelperProcess", "describe_exit"]
@@ -29,14 +31,15 @@ class HelperProcess:
     def __init__(self, module: str, *, own_group: bool = False) -> None:
         """Start `module`. With `own_group`, it and its children form a group that `kill` ends together."""
         if os.name != "posix":
-            raise OSError("checking a store needs POSIX (descriptors are handed to child processes); run it on Linux")
+            raise ConfigurationError("checking a store needs POSIX: descriptors are handed to child processes.")
         self._own_group = own_group
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         child_reads, we_write = os.pipe()
         we_read, child_writes = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", module, str(child_reads), str(child_writes)],
+                # -P: a json.py in the working folder must not be taken for the standard one.
+                [sys.executable, "-P", "-m", module, str(child_reads), str(child_writes)],
                 pass_fds=(child_reads, child_writes),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,

@@ -21,7 +21,11 @@ from .target import Workspace
 
 __all__ = ["Progress", "check_store"]
 
-DEFAULT_LIMIT = 30.0
+DEFAULT_LIMIT = 20.0
+_CALLS_WORTH = 10
+"""A whole clause may take as long as this many calls at their limit."""
+_TIME_TO_SETTLE = 2.0
+_TIME_TO_START = 60.0
 _TIME_TO_DIE = 5.0
 _PRINTED_TAIL = 400
 
@@ -62,8 +66,9 @@ def check_store(
 ) -> StoreReport:
     """Check a store and return what became of each clause, and the level that it reaches.
 
-    `target` is a URL, `module:factory` or `path/to/file.py:factory`; `clauses` are ids, all if empty. A check that
-    takes longer than `limit` seconds is killed and FAILs. The seed decides the values that are drawn. Raises
+    `target` is a URL, `module:factory` or `path/to/file.py:factory`; `clauses` are ids, all if empty. A call of
+    the store that takes longer than `limit` seconds, or a clause that takes ten times as long, is killed and FAILs. The
+    seed decides the values that are drawn. Raises
     `ConfigurationError` if the target cannot be opened at all, and `KeyError` for an unknown clause.
     """
     selected = select(clauses)
@@ -127,6 +132,10 @@ class _Runner:
             "try_to_open": self._starts == 1,
         }
         try:
+            self._worker.channel.receive(_TIME_TO_START)
+        except TimeoutError:
+            raise ConfigurationError(f"the process for the checks did not start within {_TIME_TO_START:g} s.") from None
+        try:
             answer = self._worker.request(start, self._limit)
         except TimeoutError:
             places = "; ".join(self._worker.where_it_hangs()[:2])
@@ -157,16 +166,18 @@ class _Runner:
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send({"clause": clause.id})
         while True:
+            left = began + _CALLS_WORTH * self._limit - time.monotonic()
             try:
-                message = worker.channel.receive(max(0.0, began + self._limit - time.monotonic()))
+                message = worker.channel.receive(min(max(0.0, left), self._limit))
             except TimeoutError:
-                return self._died(clause, story, began, self._hung(worker))
+                return self._died(clause, story, began, self._hung(worker, late=left < self._limit))
             if message is None:
                 status = describe_exit(worker.wait(_TIME_TO_DIE))
                 printed = worker.output().strip()[-_PRINTED_TAIL:]
                 details = [f"printed  {printed}"] if printed else []
                 return self._died(clause, story, began, (f"the store's process {status}", details))
             if "result" in message:
+                self._settle(worker)
                 return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
             if "scenario" in message:
                 story = _Story(message["scenario"])
@@ -174,8 +185,19 @@ class _Runner:
             else:
                 story.steps[message["step"]] = message["text"]
 
-    def _hung(self, worker: HelperProcess) -> tuple[str, list[str]]:
+    def _settle(self, worker: HelperProcess) -> None:
+        """Wait until nothing of a check is left: what a store leaves running is not held against the next clause."""
+        try:
+            idle = worker.channel.receive(_TIME_TO_SETTLE)
+        except TimeoutError:
+            idle = None
+        if idle is None:
+            self._stop()
+
+    def _hung(self, worker: HelperProcess, *, late: bool) -> tuple[str, list[str]]:
         details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
+        if late:
+            return f"the clause was not through after {_CALLS_WORTH * self._limit:g} s, and was killed", details
         return f"the store did not answer within {self._limit:g} s, and was killed", details
 
     def _died(self, clause: Clause, story: _Story, began: float, end: tuple[str, list[str]]) -> ClauseResult:

@@ -3,8 +3,9 @@
 The store under test lives here, apart from the runner, which only listens: whatever the store does to its process
 (hang, exit, print, crash), the runner is left to tell it.
 
-The first message says what to check; `ready` or `unusable` is the answer. Each further one names a clause; it is
-answered with `scenario` and `step` messages while the check goes on, and with `result` at its end.
+It says `started` when it is up. The first message to it says what to check; `ready` or `unusable` is the answer. Each
+further one names a clause; it is answered with `scenario` and `step` messages while the check goes on, with `result` at
+its end, and with `idle` when nothing of it is left.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class _Worker:
             clause.id,
             clause.title,
             verdict,
-            "; ".join([reason] * bool(reason) + subject.notes),
+            "; ".join(filter(None, [reason, *subject.notes])),
             subject.scenarios,
             time.monotonic() - started,
             tuple(subject.findings[:_SHOWN_FINDINGS]),
@@ -114,6 +115,7 @@ def main() -> None:
     """Serve until the other end hangs up."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    channel.send({"started": True})
     start = channel.receive()
     if start is None:
         return
@@ -131,6 +133,7 @@ def main() -> None:
         channel.send({"ready": True, "note": worker._target.note})
         while (message := channel.receive()) is not None:
             asyncio.run(worker.check(clauses[message["clause"]]))
+            channel.send({"idle": True})
     sys.stdout.flush()
     # A store may have left threads behind that would keep the process.
     os._exit(0)

@@ -150,3 +150,17 @@ def needs_more(location: str, password: str) -> Any:
 
 
 not_callable = 3
+
+
+class LeavesAJobInTheLoopsOwnExecutor(_Async):
+    async def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        asyncio.get_running_loop().run_in_executor(None, time.sleep, FOREVER)
+        return await super().load_or_create(run_id, inputs)
+
+
+class TakesItsTime(JSONFiles):
+    """Slow, and right: no call takes long, the whole check does."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        time.sleep(0.03)
+        super().save(run_id, context)

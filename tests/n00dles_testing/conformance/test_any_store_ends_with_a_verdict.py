@@ -93,6 +93,28 @@ def test_threads_left_behind_keep_nothing_from_ending() -> None:
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.PASS, Verdict.PASS]
 
 
+def test_what_a_clause_leaves_running_is_not_held_against_the_next() -> None:
+    report = check("LeavesAJobInTheLoopsOwnExecutor", ["S01", "S05"], limit=5)
+
+    assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.PASS]
+
+
+def test_a_slow_store_is_not_taken_for_one_that_hangs() -> None:
+    [result] = check("TakesItsTime", ["S02"], limit=1).results
+
+    assert result.verdict is Verdict.PASS
+    assert result.seconds > 1
+
+
+def test_a_clause_that_never_comes_to_its_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("n00dles_testing.conformance.runner._CALLS_WORTH", 1)
+
+    [result] = check("TakesItsTime", ["S02"], limit=1).results
+
+    assert result.verdict is Verdict.FAIL
+    assert result.reason.startswith("the clause was not through after 1 s, and was killed")
+
+
 def test_a_close_that_raises_fails() -> None:
     found = results(check("CannotBeClosed", ["C01"]))
 
