@@ -126,7 +126,12 @@ paid; no call leaves the machine and no key is needed. With --llm off the calls 
     metavar="FILE",
     help="A JSON object of inputs; --input wins over it.",
 )
-@click.option("--store", metavar="URL", help="The store to run on. Default: a SQLite file for each scenario.")
+@click.option(
+    "--store",
+    metavar="URL",
+    help="The store to run on, a URL or module:factory. The runs have random ids and are deleted again. Default: a "
+    "SQLite file for each scenario.",
+)
 @click.option(
     "--mode",
     type=click.Choice(["fork", "spawn", "in-process"]),

@@ -105,7 +105,7 @@ async def _a_load_while_the_saver_goes_on(subject: StoreSubject) -> None:
 def _spoil_run(s: Scenario, handle: Handle) -> None:
     """Edit all that a caller can reach in what it got: the store's own reply, and the context made of it."""
     s.tell(f"the caller edits inputs, outputs and order of the {type(handle.reply).__name__} that it got, at any depth")
-    for thing in (handle.reply, handle.context):
+    for thing in (handle.reply,) if handle.reply is handle.context else (handle.reply, handle.context):
         for name in ("inputs", "completed", "order"):
             _spoil(thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None))
 
