@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from n00dles_testing.conformance import clause, select
+from n00dles_testing.conformance import Clause, clause, select
 from n00dles_testing.conformance.clauses import c02_kill
 from n00dles_testing.conformance.elsewhere import Elsewhere
-from n00dles_testing.conformance.expect import VacuousCheck
+from n00dles_testing.conformance.expect import MisuseError, NotApplicableError, VacuousCheck
 from n00dles_testing.conformance.mutants import correct_stores
 from n00dles_testing.conformance.processes import describe_exit
 from n00dles_testing.conformance.records import Record, UnreadableReplyError, difference
 from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.target import StoreTarget
+from n00dles_testing.conformance.worker import _judged
+from n00dles_testing.verdicts import ClauseResult, Verdict
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -135,3 +141,79 @@ def test_an_end_by_anything_but_signal_9_is_vacuous(tmp_path: Path, monkeypatch:
 
     with pytest.raises(VacuousCheck, match="was killed by SIGTERM, so nothing was shown"):
         asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path)))
+
+
+def judged(check: Any, folder: Path) -> tuple[Verdict, str]:
+    return asyncio.run(_judged(Clause("S05", 1, "x", check), subject_of("S05", folder)))
+
+
+async def _vacuous(subject: StoreSubject) -> None:
+    raise VacuousCheck("nobody died")
+
+
+async def _not_applicable(subject: StoreSubject) -> None:
+    raise NotApplicableError("it keeps nothing")
+
+
+async def _misused(subject: StoreSubject) -> None:
+    raise MisuseError("no location")
+
+
+async def _broken(subject: StoreSubject) -> None:
+    raise KeyError("oops")
+
+
+async def _interrupted(subject: StoreSubject) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("check", "verdict", "reason"),
+    [
+        (_vacuous, Verdict.VACUOUS, "nobody died"),
+        (_not_applicable, Verdict.NOT_APPLICABLE, "it keeps nothing"),
+        (_misused, Verdict.NOT_RUN, "no location"),
+        (_broken, Verdict.VACUOUS, "the check itself broke, please report it: KeyError: 'oops'"),
+    ],
+)
+def test_every_end_of_a_check_has_its_verdict(check: Any, verdict: Verdict, reason: str, tmp_path: Path) -> None:
+    came, said = judged(check, tmp_path)
+
+    assert came is verdict
+    assert said.startswith(reason)
+
+
+def test_an_interrupt_is_no_verdict(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        judged(_interrupted, tmp_path)
+
+
+def test_a_check_that_tried_nothing_shows_nothing() -> None:
+    result = ClauseResult("S05", "x", Verdict.PASS, scenarios=0)
+
+    assert result.verdict is Verdict.VACUOUS
+
+
+def test_what_a_store_touches_is_seen_in_a_process_of_its_own() -> None:
+    script = """
+import os, socket, sqlite3, tempfile
+from n00dles_testing.conformance.touched import watch_what_is_touched
+folder = tempfile.mkdtemp()
+touched = watch_what_is_touched()
+sqlite3.connect(":memory:").close()
+open(os.devnull, "w").close()
+open(__import__("os").__file__).close()
+print(touched)
+open(folder + "/a", "w").close()
+os.close(os.open(folder + "/b", os.O_CREAT | os.O_RDWR))
+sqlite3.connect(folder + "/c").close()
+try:
+    socket.create_connection(("127.0.0.1", 9))
+except OSError:
+    pass
+print([each.replace(folder, "") for each in touched])
+"""
+
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    assert done.stdout.splitlines() == ["[]", "['file /a', 'file /b', 'database /c', \"address ('127.0.0.1', 9)\"]"]
