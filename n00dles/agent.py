@@ -60,6 +60,8 @@ class Agent(Step):
             )
         if fallback is not None and not isinstance(fallback, Agent):
             raise PipelineBuildError(f"the fallback of agent {self.name!r} is {fallback!r}, and must be an agent.")
+        if fallback is not None:
+            _check_takes_the_same(fallback, self)
 
     def __repr__(self) -> str:
         return f"<agent {self.name}{f' ({self.model})' if self.model else ''}>"
@@ -165,6 +167,15 @@ def agent(
     if callable(model) and not isinstance(model, str):
         return Agent(model, names=names)
     return lambda fn: Agent(fn, model=model, names=names, **settings)
+
+
+def _check_takes_the_same(fallback: Agent, agent: Agent) -> None:
+    required = {name for name, each in fallback.parameters.items() if each.default is each.empty}
+    if not required <= agent.parameters.keys() <= fallback.parameters.keys():
+        raise PipelineBuildError(
+            f"the fallback {fallback.name!r} is called with the arguments of {agent.name!r}, so it must have the same "
+            f"parameters: {', '.join(agent.parameters) or 'none'}."
+        )
 
 
 def _annotated(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from .agent import Agent
-from .calling import BodyThreads, Usage, call, checked_arguments
+from .calling import BodyThreads, Usage, call, check_output, checked_arguments
 from .checkpointing import Checkpointer
 from .context import NodeRecord, PipelineContext
 from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError
@@ -61,7 +61,7 @@ class Worker:
         turn = _turn(lineup, record.spent)
         while turn is not None:
             try:
-                return await self._attempt(agent.name, turn, stored, record)
+                return await self._attempt(agent, turn, stored, record)
             except Exception as failure:
                 error = failure
             following = self._after(lineup, turn, record, error)
@@ -70,8 +70,11 @@ class Worker:
             turn = following
         raise await self._failure(agent.name, record, error) from error
 
-    async def _attempt(self, node: str, turn: _Turn, stored: Mapping[str, JSONValue], record: NodeRecord) -> JSONValue:
-        """Make one call in the name of `node`, and charge its record with it."""
+    async def _attempt(
+        self, agent: Agent, turn: _Turn, stored: Mapping[str, JSONValue], record: NodeRecord
+    ) -> JSONValue:
+        """Make one call in the name of `agent`, by it or its fallback, and charge its record with it."""
+        node = agent.name
         arguments = checked_arguments(turn.agent, stored)
         self.calls += 1
         record.attempts += 1
@@ -82,6 +85,9 @@ class Worker:
         try:
             async with asyncio.timeout(turn.timeout) as limit:
                 output = await call(turn.agent, stored, arguments, usage, self._threads)
+            if turn.agent is not agent:
+                # Whatever reads the node's output goes by what the node itself declares.
+                check_output(agent, output, output)
         except TimeoutError as error:
             if limit.expired():
                 raise TimeoutError(f"node {node!r} was not done within its timeout of {turn.timeout:g} s") from error

@@ -17,7 +17,7 @@ from .providers import LLMResponse
 from .serialization import JSONValue, adapter, dumps, restore, to_stored
 from .threads import call_in_thread
 
-__all__ = ["BodyThreads", "Usage", "call", "check_ready", "checked_arguments", "user_prompt"]
+__all__ = ["BodyThreads", "Usage", "call", "check_output", "check_ready", "checked_arguments", "user_prompt"]
 
 _MAX_THREADS = 256
 
@@ -91,11 +91,16 @@ async def call(
         converted = to_stored(output)
     except SerializationError as error:
         raise SerializationError(error.path, error.why, node=agent.name) from None
+    check_output(agent, converted, output)
+    return converted
+
+
+def check_output(agent: Agent, stored: JSONValue, output: Any) -> None:
+    """Raise `AgentOutputError` if an output, in stored form, does not fit the type that `agent` declares."""
     try:
-        restore(converted, agent.returns)
+        restore(stored, agent.returns)
     except ValidationError as error:
         raise AgentOutputError(agent.name, repr(output), error) from error
-    return converted
 
 
 async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from .agent import Agent
 from .attempts import Settings, Worker
+from .calling import check_output
 from .checkpointing import Checkpointer
 from .context import PipelineContext
 from .errors import BranchError, PipelineFailure, StateStoreError
@@ -212,7 +213,9 @@ class Execution:
         if isinstance(step, Parallel):
             outputs = cast(dict[str, JSONValue], stored)
             return {member.name: self._typed(member, outputs[member.name]) for member in step.members}
-        return restore(stored, cast(Agent, step).returns)
+        agent = cast(Agent, step)
+        check_output(agent, stored, stored)
+        return restore(stored, agent.returns)
 
 
 class _NotStartedError(Exception):
