@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -13,6 +14,7 @@ from n00dles.stores.adapt import as_store
 from n00dles.stores.base import StateStore
 
 from ..targets import load_target, target_of
+from .child import CONTROL_VARIABLE
 from .exploration import ExplorationError
 from .fork_server import ForkServer, fork_is_available
 from .in_process import InProcess
@@ -33,7 +35,9 @@ _PRIVATE_SQLITE = "sqlite"
 class Setup:
     """A backend that is ready, and all that was decided on the way to it.
 
-    `target` and `store_name` are for the report. `is_private` says that scenarios do not share the store.
+    `target` and `store_name` are for the report. `is_private` says that scenarios do not share the store,
+    `is_default_store` that nobody asked for it, `is_typed` that a command line can name all of it, and
+    `pays_before_death` that a local LLM server can kill a process that it has been paid by.
     """
 
     mode: Mode
@@ -42,6 +46,9 @@ class Setup:
     backend: Backend
     notes: list[str]
     is_private: bool
+    is_default_store: bool
+    is_typed: bool
+    pays_before_death: bool = False
 
     def store_at(self, location: str) -> str:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
@@ -88,6 +95,8 @@ def _choose(mode: Mode | None, address: str | None, store: Any, executor: Any) -
         return "in-process", notes
     if obstacle:
         raise ExplorationError(f"mode={mode!r} needs names that another process can import: {obstacle}.")
+    if not hasattr(signal, "SIGKILL"):
+        return "in-process", ["this platform has no SIGKILL, so death is simulated by an exception"]
     if mode in (None, "fork") and not fork_is_available():
         return "spawn", ["this platform cannot fork, so each life is a fresh interpreter: slower, and as real"]
     return mode or "fork", notes
@@ -119,7 +128,9 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
         store_name=name,
         backend=InProcess(whole, runner, shared),
         notes=notes,
-        is_private=name == "memory://",
+        is_private=shared is None and (store is None or not _is_shared(store)),
+        is_default_store=store is None,
+        is_typed=address is not None and shared is None and executor is None,
     )
 
 
@@ -132,14 +143,21 @@ def _in_processes(
     environment: Environment,
     notes: list[str],
 ) -> Setup:
-    variables = environment("") if callable(environment) else environment
+    variables = (environment("") if callable(environment) else environment) or {}
     kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
-
     return Setup(
         mode=mode,
         target=address,
         store_name=store or _PRIVATE_SQLITE,
         backend=kind(Subject(address, executor), variables),
         notes=notes,
-        is_private=store is None or "://" not in store,
+        is_private=store is None or not _is_shared(store),
+        is_default_store=store is None,
+        is_typed=executor is None,
+        pays_before_death=CONTROL_VARIABLE in {**os.environ, **variables},
     )
+
+
+def _is_shared(store: str) -> bool:
+    """Whether all scenarios meet in this store: a factory gets a folder for each, and memory lasts for one."""
+    return "://" in store and store != "memory://"

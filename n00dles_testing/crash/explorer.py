@@ -5,13 +5,15 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from n00dles.context import stored_inputs
 from n00dles.errors import ConfigurationError
 
-from .assessment import assess, clause_results, undisturbed_findings
+from ..verdicts import Verdict
+from .assessment import Played, assess, clause_results, undisturbed_findings
 from .backends import Environment, prepare
 from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
 from .history import History
@@ -78,6 +80,16 @@ def explore(
         setup.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """What the pipeline does when nobody disturbs it, twice, and the crash points on its way."""
+
+    runs: tuple[Played, Played]
+    baseline: Baseline
+    points: list[Point]
+    notes: list[str]
+
+
 def _explore(
     player: Player,
     *,
@@ -89,27 +101,51 @@ def _explore(
 ) -> ExplorationReport:
     setup = player.setup
     on_progress(Progress(0, 0))
-    first, second = player.undisturbed(), player.undisturbed()
-    description = setup.backend.description
-    baseline = Baseline(
-        first.history, second.history, {name: node["needs"] for name, node in description["nodes"].items()}
-    )
-    points, notes = _points(first.history, description)
+    usual = _usual(player)
+    paid = usual.runs[0].paid
     try:
-        chosen = choose(points, at, budget)
+        chosen = choose(usual.points, at, budget)
     except ValueError as error:
         raise ExplorationError(str(error)) from error
-    player.lines = _middles(first.history)
     begun = time.monotonic()
-    rows: list[ExplorationRow] = []
-    for played in player.play([(point,) for point in chosen], lanes=workers):
-        rows.append(assess(played, baseline, first.paid, player.replay(played.plan)))
-        on_progress(Progress(len(rows), len(chosen), rows[-1]))
-    rows.sort(key=lambda row: chosen.index(row.point))
+    rows = _rows(player, usual, chosen, workers, on_progress)
     seconds = time.monotonic() - begun
     undisturbed = [
-        finding for run in (first, second) for finding in undisturbed_findings(run.history, baseline, player.replay(()))
+        finding
+        for run in usual.runs
+        for finding in undisturbed_findings(run.history, usual.baseline, player.replay(()))
     ]
+    return ExplorationReport(
+        target=setup.target,
+        mode=setup.mode,
+        store=setup.store_name,
+        inputs=player.inputs,
+        nodes=tuple(usual.baseline.calls),
+        calls=len(usual.runs[0].history.calls),
+        paid=paid,
+        points=len(usual.points),
+        left_out=len(usual.points) - len(chosen),
+        rows=tuple(rows),
+        clauses=tuple(clause_results(rows, undisturbed, usual.baseline, seconds)),
+        notes=(*setup.notes, *usual.notes),
+        workers=workers,
+        seconds=time.monotonic() - started,
+        scenario_seconds=seconds,
+    )
+
+
+def _usual(player: Player) -> _Usual:
+    first, second = player.undisturbed(), player.undisturbed()
+    description = player.setup.backend.description
+    needs = {name: node["needs"] for name, node in description["nodes"].items()}
+    baseline = Baseline(first.history, second.history, needs)
+    points, notes = _points(first.history, description)
+    player.lines = _middles(first.history)
+    if baseline.requests and not player.setup.pays_before_death:
+        notes.append(
+            "during a model's node the process dies as the reply has come, paid and not yet used: there is no local "
+            "LLM server that could kill it before"
+        )
     if baseline.unsettled:
         notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
     if first.paid is not None and first.paid < baseline.requests:
@@ -117,23 +153,24 @@ def _explore(
             f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not "
             "see them all, so what was paid is not to be relied on"
         )
-    return ExplorationReport(
-        target=setup.target,
-        mode=setup.mode,
-        store=setup.store_name,
-        inputs=player.inputs,
-        nodes=tuple(baseline.calls),
-        calls=len(first.history.calls),
-        paid=first.paid,
-        points=len(points),
-        left_out=len(points) - len(chosen),
-        rows=tuple(rows),
-        clauses=tuple(clause_results(rows, undisturbed, baseline, seconds)),
-        notes=(*setup.notes, *notes),
-        workers=workers,
-        seconds=time.monotonic() - started,
-        scenario_seconds=seconds,
-    )
+    return _Usual((first, second), baseline, points, notes)
+
+
+def _rows(
+    player: Player, usual: _Usual, chosen: list[Point], workers: int, on_progress: Callable[[Progress], None]
+) -> list[ExplorationRow]:
+    """Try every point. A kill that did not happen gets a second chance: where calls overlap, the order is not given."""
+    rows: dict[Point, ExplorationRow] = {}
+    done = 0
+    for is_last_chance in (False, True):
+        missing = [(point,) for point in chosen if point not in rows or rows[point].verdict is Verdict.VACUOUS]
+        for played in player.play(missing, lanes=workers):
+            row = assess(played, usual.baseline, usual.runs[0].paid, player.replay(played.plan))
+            rows[row.point] = row
+            if is_last_chance or row.verdict is not Verdict.VACUOUS:
+                done += 1
+                on_progress(Progress(done, len(chosen), row))
+    return [rows[point] for point in chosen]
 
 
 def _points(history: History, description: Mapping[str, Any]) -> tuple[list[Point], list[str]]:

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from n00dles.serialization import dumps
+
 from .assessment import Played
 from .backends import Environment, Setup
 from .exploration import ExplorationError
@@ -81,11 +83,15 @@ class Player:
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""
-        if ":" not in self.setup.target:
+        if not self.setup.is_typed:
             return None
         words = ["n00dles-testing", "explore", self.setup.target]
         for name, value in self.inputs.items():
-            words += ["--input", f"{name}={value}"]
+            words += ["--input", f"{name}={value}" if isinstance(value, str) else f"{name}:={dumps(value)}"]
+        if not self.setup.is_default_store:
+            words += ["--store", self.setup.store_name]
+        if self.setup.mode != "fork":
+            words += ["--mode", self.setup.mode]
         for point in plan:
             if point is not None:
                 words += ["--at", str(point)]

@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
     BEFORE_OPENING_SAVE = "before-opening-save"
     AFTER_OPENING_SAVE = "after-opening-save"
-    """Around the save with which a life begins: it carries no output. Later ones of that kind count failed attempts."""
+    """Around a save that carries no output: the one with which a life begins, or one that counts a failed attempt."""
 
     BEFORE = "before"
     """The node is about to be called."""
@@ -53,8 +53,8 @@ class Kind(StrEnum):
 
 _LABELS = {
     Kind.RUN_STARTED: "run started",
-    Kind.BEFORE_OPENING_SAVE: "before the opening save",
-    Kind.AFTER_OPENING_SAVE: "after the opening save",
+    Kind.BEFORE_OPENING_SAVE: "before the save without outputs",
+    Kind.AFTER_OPENING_SAVE: "after the save without outputs",
     Kind.BEFORE: "before {}",
     Kind.DURING: "during {}",
     Kind.AFTER: "after {}, not saved",
@@ -64,6 +64,9 @@ _LABELS = {
     Kind.JOINED: "{} joined",
     Kind.RUN_FINISHED: "run finished",
 }
+
+
+_OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +88,6 @@ class Point:
     def label(self) -> str:
         """The point in words, for a table."""
         number = f" (time {self.occurrence})" if self.occurrence > 1 else ""
-        if number and self.kind in (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE):
-            return f"{self.kind.split('-')[0]} save {self.occurrence} without outputs"
         return _LABELS[self.kind].format(self.subject) + number
 
     @classmethod
@@ -156,10 +157,12 @@ class Occurrences:
 def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Point]:
     """List the crash points of an undisturbed run from its events, in order, each once.
 
-    `passed` is what was seen, as in `points_of`.
+    `passed` is what was seen, as in `points_of`. Of the saves without outputs only the first is listed: how many there
+    are may differ from run to run, where attempts fail side by side.
     """
     occurrences = Occurrences()
-    return [occurrences.number(point) for event, fields in passed for point in points_of(event, fields)]
+    points = [occurrences.number(point) for event, fields in passed for point in points_of(event, fields)]
+    return [point for point in points if point.occurrence == 1 or point.kind not in _OPENING]
 
 
 def choose(points: Sequence[Point], at: Sequence[str] | None, budget: int | None) -> list[Point]:

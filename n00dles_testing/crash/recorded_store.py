@@ -44,7 +44,7 @@ class SaveWatcher(Protocol):
         """`new` are the nodes whose first save this is."""
 
     def save_done(self, new: list[str]) -> None:
-        """The store has acknowledged; `new` may have grown by what completed while the save was waiting."""
+        """The store has acknowledged it."""
 
 
 class _RecordedStore(StateStore):
@@ -54,7 +54,7 @@ class _RecordedStore(StateStore):
         self._inner = inner
         self._watcher = watcher
         self._fence = fence
-        self._durable: set[str] = set()
+        self._carried: set[str] = set()
         self._saves = 0
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
@@ -66,25 +66,23 @@ class _RecordedStore(StateStore):
         ledger = self._watcher.ledger
         self._saves += 1
         number, nodes = self._saves, list(ctx.completed)
-        ledger.write("save_start", save=number, nodes=nodes, new=self._not_durable(nodes))
-        self._watcher.save_begins(self._not_durable(nodes))
+        new = [node for node in nodes if node not in self._carried]
+        ledger.write("save_start", save=number, nodes=nodes, new=new)
+        self._watcher.save_begins(new)
         try:
             await self._inner.save(run_id, ctx)
         except BaseException as error:
             ledger.write("save_end", save=number, nodes=nodes, new=[], error=f"{type(error).__name__}: {error}")
             raise
-        # What was complete at the start is surely saved; what completed since is, if the store says so.
-        nodes += [node for node in ctx.completed if node not in nodes and node not in ctx.unsaved]
-        new = self._not_durable(nodes)
-        self._durable.update(nodes)
-        ledger.write("save_end", save=number, nodes=nodes, new=new)
+        self._carried.update(new)
+        # What completed while the save was waiting may be stored as well, if the store says so. Its executor does not
+        # know that, and will save it again; so its crash points are those of that later save.
+        late = [node for node in ctx.completed if node not in nodes and node not in ctx.unsaved]
+        ledger.write("save_end", save=number, nodes=[*nodes, *late], new=new)
         self._watcher.save_done(new)
 
-    def _not_durable(self, nodes: list[str]) -> list[str]:
-        return [node for node in nodes if node not in self._durable]
-
     def _loaded(self, ctx: PipelineContext) -> PipelineContext:
-        self._durable.update(ctx.completed)
+        self._carried.update(ctx.completed)
         return ctx
 
     async def delete(self, run_id: str) -> None:
