@@ -77,7 +77,7 @@ def _without_reply(ctx: PipelineContext) -> PipelineContext:
 
 
 class GatedStore(InMemoryStateStore):
-    """Waits in every save until `gate` is open; `saves` lists the nodes that each one carried."""
+    """Does not answer a save until `gate` is open; `saves` lists the nodes that each one carried."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,6 +87,6 @@ class GatedStore(InMemoryStateStore):
 
     async def save(self, run_id: str, ctx: PipelineContext) -> None:
         self.saves.append(ctx.unsaved)
+        await super().save(run_id, ctx)
         self.entered.set()
         await self.gate.wait()
-        await super().save(run_id, ctx)
