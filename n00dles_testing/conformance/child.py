@@ -1,4 +1,4 @@
-"""Another process that opens the store under test: `python -m n00dles_testing.conformance.child READ_FD WRITE_FD`.
+"""Another process that opens the store under test; started by `HelperProcess` with two descriptors as arguments.
 
 The first message names the target; every other one asks for one call. Replies go over the given descriptors, never
 over stdout, which belongs to the store. A message with `die` makes the process kill itself with SIGKILL as its next act
@@ -86,7 +86,3 @@ def main() -> None:
     sys.stdout.flush()
     # A store may have left threads behind that would keep the process.
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()

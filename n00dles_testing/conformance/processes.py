@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -19,6 +20,11 @@ __all__ = ["HelperProcess", "describe_exit"]
 
 _TRACEBACK_WAIT = 0.5
 _OUTPUT_TAIL = 4000
+_BOOT = (
+    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); module = sys.argv[2]; del sys.argv[1:3]; "
+    "importlib.import_module(module).main()"
+)
+"""Not PYTHONPATH: whatever the store starts would inherit that."""
 
 
 class HelperProcess:
@@ -39,12 +45,21 @@ class HelperProcess:
         try:
             self._process = subprocess.Popen(
                 # -P: a json.py in the working folder must not be taken for the standard one.
-                [sys.executable, "-P", "-m", module, str(child_reads), str(child_writes)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-c",
+                    _BOOT,
+                    json.dumps(_import_path()),
+                    module,
+                    str(child_reads),
+                    str(child_writes),
+                ],
                 pass_fds=(child_reads, child_writes),
                 stdin=subprocess.DEVNULL,
                 stdout=self._output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONPATH": _import_path(), "PYTHONUNBUFFERED": "1"},
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
                 start_new_session=own_group,
             )
         except BaseException:
@@ -129,9 +144,9 @@ def describe_exit(status: int | None) -> str:
     return f"ended with exit status {status}"
 
 
-def _import_path() -> str:
+def _import_path() -> list[str]:
     """What this process can import, the other can too (as with `multiprocessing`)."""
-    return os.pathsep.join(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
+    return list(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
 
 
 def _is_ours(line: str) -> bool:

@@ -1,4 +1,4 @@
-"""The process in which the checks run: `python -m n00dles_testing.conformance.worker READ_FD WRITE_FD`.
+"""The process in which the checks run; started by `HelperProcess` with two descriptors as arguments.
 
 The store under test lives here, apart from the runner, which only listens: whatever the store does to its process
 (hang, exit, print, crash), the runner is left to tell it.
@@ -137,7 +137,3 @@ def main() -> None:
     sys.stdout.flush()
     # A store may have left threads behind that would keep the process.
     os._exit(0)
-
-
-if __name__ == "__main__":
-    main()
