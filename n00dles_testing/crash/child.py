@@ -98,7 +98,7 @@ async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, le
         ledger,
         point,
         _die,
-        line=scenario.lines.get(point.subject) if point is not None and point.kind is Kind.DURING else None,
+        line=scenario.lines.get(str(point)),
         record=scenario.record,
         arm=_arm_for(point),
     )

@@ -7,8 +7,6 @@ from typing import Any
 from n00dles.agent import Agent
 from n00dles.pipeline import Pipeline, Step
 
-from .tracing import code_of
-
 __all__ = ["dependencies", "describe"]
 
 
@@ -22,15 +20,13 @@ def dependencies(pipeline: Pipeline) -> dict[str, list[str]]:
 def describe(pipeline: Pipeline) -> dict[str, Any]:
     """Return what a judge in another process has to know of a pipeline, in JSON types.
 
-    `nodes` has, by node: `model` (None for a body), `needs` (see `dependencies`), and `body` (whether it can be killed
-    in mid-body: its body is Python code).
+    `nodes` has, by node, `model` (None for a body) and `needs` (see `dependencies`).
     """
     needs = dependencies(pipeline)
     nodes = {
         agent.name: {
             "model": agent.model,
             "needs": needs.get(agent.name, []),
-            "body": agent.model is not None or code_of(agent.fn) is not None,
         }
         for agent in pipeline.agents()
     }

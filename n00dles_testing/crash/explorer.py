@@ -19,7 +19,7 @@ from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Pr
 from .history import History
 from .judge import Baseline
 from .player import Paid, Player
-from .points import Kind, Point, choose, enumerate_points
+from .points import Kind, Occurrences, Point, choose, enumerate_points
 from .scenario import BackendError
 
 __all__ = ["explore"]
@@ -136,10 +136,9 @@ def _explore(
 
 def _usual(player: Player) -> _Usual:
     first, second = player.undisturbed(), player.undisturbed()
-    description = player.setup.backend.description
-    needs = {name: node["needs"] for name, node in description["nodes"].items()}
+    needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
     baseline = Baseline(first.history, second.history, needs)
-    points, notes = _points(first.history, description)
+    points, notes = _points(first.history)
     player.lines = _middles(first.history)
     if baseline.requests and not player.setup.pays_before_death:
         notes.append(
@@ -173,7 +172,7 @@ def _rows(
     return [rows[point] for point in chosen]
 
 
-def _points(history: History, description: Mapping[str, Any]) -> tuple[list[Point], list[str]]:
+def _points(history: History) -> tuple[list[Point], list[str]]:
     """Return the crash points of an undisturbed run, and what has to be said about those that are not offered."""
     passed = [
         (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
@@ -182,15 +181,17 @@ def _points(history: History, description: Mapping[str, Any]) -> tuple[list[Poin
     ]
     points = enumerate_points(passed)
     middles = _middles(history)
-    models = {name for name, node in description["nodes"].items() if node["model"] is not None}
-    hidden = [p for p in points if p.kind is Kind.DURING and p.subject not in models and p.subject not in middles]
+    models = {call.node for call in history.calls if call.request is not None}
+    hidden = [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in middles]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     return [point for point in points if point not in hidden], notes
 
 
 def _middles(history: History) -> dict[str, int]:
-    """Return, for each body, which of the lines that it executes is in the middle, counted from 1."""
-    return {call.node: call.lines // 2 + 1 for call in reversed(history.calls) if call.lines}
+    """Return, for each point during a body, which of the lines that it executes is in the middle, counted from 1."""
+    occurrences = Occurrences()
+    points = [(occurrences.number(Point(Kind.DURING, call.node)), call.lines) for call in history.calls]
+    return {str(point): lines // 2 + 1 for point, lines in points if lines}
 
 
 def _ignore(progress: Progress) -> None:

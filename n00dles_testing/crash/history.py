@@ -29,6 +29,8 @@ class Call:
     output: Any = None
     error: str | None = None
     lines: int | None = None
+    input_tokens: int = 0
+    output_tokens: int = 0
 
     @property
     def succeeded(self) -> bool:
@@ -137,7 +139,7 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             life.again = entry["again"]
         case "disk":
             life.disk = entry.data
-        case "call_start" | "llm_request" | "call_end":
+        case "call_start" | "llm_request" | "llm_reply" | "call_end":
             _take_call(life, position, entry)
         case "save_start" | "save_end":
             _take_save(life, position, entry)
@@ -158,6 +160,8 @@ def _take_call(life: Life, position: int, entry: Entry) -> None:
         return
     if entry.kind == "llm_request":
         call.request = {name: entry[name] for name in ("prompt", "system", "kwargs")}
+    elif entry.kind == "llm_reply":
+        call.input_tokens, call.output_tokens = entry["input_tokens"], entry["output_tokens"]
     else:
         call.ended, call.output, call.error = position, entry.get("output"), entry.get("error")
         call.lines = entry.get("lines")

@@ -24,7 +24,6 @@ from .dependencies import describe
 from .instrument import Trigger
 from .ledger import LedgerWriter
 from .life import Executor, live
-from .points import Kind
 from .recorded_store import Fence, SimulatedDeath
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play_one
 
@@ -62,8 +61,7 @@ class InProcess:
             ledger.stop()
             raise SimulatedDeath
 
-        line = scenario.lines.get(point.subject) if point is not None and point.kind is Kind.DURING else None
-        trigger = Trigger(ledger, point, die, line=line, record=scenario.record)
+        trigger = Trigger(ledger, point, die, line=scenario.lines.get(str(point)), record=scenario.record)
         started = time.monotonic()
         code: int | None = None
         timed_out = False

@@ -163,7 +163,8 @@ def _recorded_call(
         with watching(watch):
             yield finish
     except BaseException as error:
-        trigger.ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}")
+        lines = watch.lines if watch else None
+        trigger.ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}", lines=lines)
         raise
 
 

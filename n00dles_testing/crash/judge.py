@@ -6,7 +6,7 @@ undisturbed run of the same pipeline. Each has a mutant executor in the tests th
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +29,6 @@ class Baseline:
         self.outcome = history.outcome or {}
         self.unsettled = _unsettled(history, again)
         """Why two undisturbed runs cannot be compared, in a sentence; empty if they were the same."""
-        self.tokens_settled = _same_costs(self.outcome, again.outcome or {})
 
     @property
     def requests(self) -> int:
@@ -123,13 +122,7 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
                         f"`{node}` waited for more than one save; put what has returned into the next save, whatever "
                         "else is still running",
                     )
-    if case.baseline.unsettled:
-        return
-    for life in case.history.working:
-        for node, count in Counter(call.node for call in life.calls).items():
-            usual = len(case.baseline.calls.get(node, ())) or 1
-            if count > usual:
-                yield f"`{node}` was called {count} times in life {life.number}; undisturbed it takes {usual}", ""
+    yield from _twice_in_one_life(case)
     yield from _overpaid(case)
 
 
@@ -171,7 +164,7 @@ def same_calls(case: Case) -> Iterator[tuple[str, str]]:
     yield from _same_arguments(case)
     yield from _same_requests(case)
     yield from _same_route(case)
-    if case.baseline.tokens_settled and case.history.outcome is not None and case.history.outcome["ok"]:
+    if case.history.outcome is not None and case.history.outcome["ok"]:
         yield from _same_sums(case, case.history.outcome)
 
 
@@ -257,36 +250,67 @@ def _same_route(case: Case) -> Iterator[tuple[str, str]]:
 
 def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     traces = {trace["name"]: trace for trace in outcome["traces"]}
-    lives_of = {node: {c.life for c in case.history.calls if c.node == node} for node in case.baseline.calls}
     for usual in case.baseline.outcome["traces"]:
-        name = usual["name"]
-        trace = traces.get(name)
-        if trace is None:
-            yield f"`{name}` is missing from the traces of the result; the undisturbed run has it", ""
-            continue
-        for what in ("attempts", "input_tokens", "output_tokens"):
-            # A call that was cut short may be counted, or be lost with the process: at least what was needed is.
-            fits = trace[what] == usual[what] if len(lives_of.get(name, ())) < 2 else trace[what] >= usual[what]  # noqa: PLR2004
-            if not fits:
-                yield (
-                    f"`{name}` has {trace[what]} {what} in the result, where the undisturbed run has {usual[what]}",
-                    "",
-                )
+        if usual["name"] not in traces:
+            yield f"`{usual['name']}` is missing from the traces of the result; the undisturbed run has it", ""
+    for what, cost in _COSTS.items():
+        for name, trace in traces.items():
+            calls = [call for call in case.history.calls if call.node == name]
+            if not calls or not _is_counted(case.baseline, name, what):
+                continue
+            # What a life has cost that was cut short may be saved, or be lost with it; that of the last one is not.
+            most = sum(map(cost, calls))
+            least = sum(cost(call) for call in calls if call.life == calls[-1].life)
+            if not least <= trace[what] <= most:
+                known = f"{least}" if least == most else f"{least} to {most}"
+                yield f"`{name}` has {trace[what]} {what} in the result, where its calls make {known}", ""
     total = sum(trace["input_tokens"] + trace["output_tokens"] for trace in traces.values())
     if outcome["tokens"] != total:
         yield f"the result says {outcome['tokens']} tokens in all, and its traces add up to {total}", ""
 
 
-def _overpaid(case: Case) -> Iterator[tuple[str, str]]:
-    if case.paid is None:
-        return
-    paid, usual = case.paid
-    again = sum(
-        call.request is not None and any(c.node == call.node and c.life < call.life for c in case.history.calls)
-        for call in case.history.calls
+_COSTS: dict[str, Callable[[Call], int]] = {
+    "attempts": lambda call: 1,
+    "input_tokens": lambda call: call.input_tokens,
+    "output_tokens": lambda call: call.output_tokens,
+}
+
+
+def _is_counted(baseline: Baseline, node: str, what: str) -> bool:
+    """Whether the undisturbed run counts as the ledger does: an executor may leave out fallbacks, say."""
+    traces = {trace["name"]: trace for trace in baseline.outcome["traces"]}
+    return node in traces and traces[node][what] == sum(map(_COSTS[what], baseline.calls.get(node, ())))
+
+
+def _twice_in_one_life(case: Case) -> Iterator[tuple[str, str]]:
+    for life in case.history.working:
+        for node in dict.fromkeys(call.node for call in life.calls):
+            calls = [call for call in life.calls if call.node == node]
+            usual = max(1, len(case.baseline.calls.get(node, ())))
+            repeated = any(
+                one.succeeded and not _turned_down(life, node, one, other) for one, other in itertools.pairwise(calls)
+            )
+            if repeated and len(calls) > usual:
+                yield f"`{node}` was called {len(calls)} times in life {life.number}; undisturbed it takes {usual}", ""
+
+
+def _turned_down(life: Life, node: str, one: Call, other: Call) -> bool:
+    """Whether the executor said between two calls that the first was no good: an answer that does not validate."""
+    return any(
+        event in ("node_retried", "node_failed") and fields["node"] == node and (one.ended or 0) < at < other.began
+        for at, event, fields in life.events
     )
-    if paid > usual + again:
-        yield f"the LLM server was paid for {paid} calls; undisturbed it is {usual}, and {again} were in flight", ""
+
+
+def _overpaid(case: Case) -> Iterator[tuple[str, str]]:
+    if case.paid is None or case.paid[1] != case.baseline.requests:
+        return  # nobody counts, or bodies call models on their own
+    requests = sum(call.request is not None for call in case.history.calls)
+    if case.paid[0] > requests:
+        yield (
+            f"the LLM server was paid for {case.paid[0]} calls, though the nodes sent only {requests} requests",
+            "an SDK that repeats a request by itself pays for it again; turn its own retries off",
+        )
 
 
 def _overdue(life: Life) -> set[str]:
@@ -354,7 +378,3 @@ def _unsettled(one: History, other: History) -> str:
     if not same((one.outcome or {}).get("output"), (other.outcome or {}).get("output")):
         return "two undisturbed runs returned different outputs, though every node returned the same"
     return ""
-
-
-def _same_costs(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return same(one.get("traces"), other.get("traces"))

@@ -28,7 +28,7 @@ Plan = tuple[Point | None, ...]
 
 
 class Player:
-    """Plays scenarios of one pipeline with the same inputs. `lines` says where each body is halfway, once known."""
+    """Plays scenarios of one pipeline with the same inputs. `lines` (see `Scenario`) is set once known."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-__all__ = ["Kind", "Point", "choose", "enumerate_points", "points_of"]
+__all__ = ["Kind", "Occurrences", "Point", "choose", "enumerate_points", "points_of"]
 
 
 class Kind(StrEnum):

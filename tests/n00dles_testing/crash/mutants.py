@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from typing import Any
 import n00dles
 from n00dles import PipelineContext, RunResult
 from n00dles.events import Observer
-from n00dles.pipeline import Pipeline
+from n00dles.pipeline import Branch, Pipeline
 from n00dles.stores.base import StateStore
 
 
@@ -224,6 +225,103 @@ class RunsAgain(Executor):
         inputs = (await store.load_or_create(run_id, {})).inputs
         await store.delete(run_id)
         return await self.run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
+
+
+class CallsTwice(Executor):
+    """Calls each node once more than it needs, after a resume, and counts one."""
+
+    breaks = "E03 E05"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        bodies = {agent.name: agent.fn for agent in pipeline.agents()}
+        try:
+            for agent in pipeline.agents():
+                agent.fn = twice(agent.fn)
+            return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+        finally:
+            for agent in pipeline.agents():
+                agent.fn = bodies[agent.name]
+
+
+def twice(body: Any) -> Any:
+    async def called_twice(**arguments: Any) -> Any:
+        for _ in range(2):
+            output = body(**arguments)
+            output = await output if inspect.isawaitable(output) else output
+        return output
+
+    return called_twice
+
+
+class ReportsSuccessWithNothingRun(Executor):
+    """Drops what it does not know after a resume, and says that all is well."""
+
+    breaks = "E04 E05 E17"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        if await was_unfinished(store, run_id):
+            return RunResult(run_id, None)
+        return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+
+
+class TakesTheOtherRoute(Executor):
+    """Evaluates the branch again after a resume, by another input."""
+
+    breaks = "E04 E05"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        routes = next(step.routes for step in pipeline.steps if isinstance(step, Branch))
+        kept = dict(routes)
+        try:
+            routes.clear()
+            return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+        finally:
+            routes.update(kept)
+
+
+class LosesItsTraces(Executor):
+    """Traces only what the last life did."""
+
+    breaks = "E05"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        before = await store.load(run_id)  # type: ignore[attr-defined]
+        result = await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+        return replace(result, agent_traces=[t for t in result.agent_traces if t.name not in before.order])
+
+
+class FailsToResume(Executor):
+    """Cannot read its own record."""
+
+    breaks = "E04"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        if await was_unfinished(store, run_id):
+            raise KeyError("worker-1")
+        return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+
+
+class ForgetsTheResult(Executor):
+    """Returns nothing for a finished run."""
+
+    breaks = "E17"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        unfinished = await was_unfinished(store, run_id)
+        result = await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+        return result if unfinished else replace(result, output=None)
 
 
 class HangsOnResume(Executor):

@@ -29,7 +29,7 @@ def scenario(folder: Path, *plan: str, **inputs: Any) -> Scenario:
         location=str(folder),
         ledger=str(folder / "ledger"),
         plan=tuple(Point.parse(text) for text in plan),
-        lines={"middle": 1},
+        lines={"during:middle": 1},
     )
 
 

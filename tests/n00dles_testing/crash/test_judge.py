@@ -55,3 +55,110 @@ def test_a_broken_executor_is_caught_by_the_clause_that_it_breaks_and_by_no_othe
     assert broken(report) == {mutant.breaks}
     assert report.verdict is Verdict.FAIL
     assert {finding.clause for finding in report.findings} == {mutant.breaks}
+
+
+@pytest.mark.parametrize(
+    ("mutant", "subject", "at"),
+    [
+        (mutants.CallsTwice(), CHAIN, "after-save:draft"),
+        (mutants.ReportsSuccessWithNothingRun(), CHAIN, "after-save:draft"),
+        (mutants.TakesTheOtherRoute(), (pipelines.fan, {"text": "assam"}), "after-save:join"),
+        (mutants.LosesItsTraces(), CHAIN, "after-save:draft"),
+        (mutants.FailsToResume(), CHAIN, "after-save:draft"),
+        (mutants.ForgetsTheResult(), CHAIN, "after-save:draft"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, mutants.Executor) else "",
+)
+def test_every_part_of_a_check_can_fail(mutant: mutants.Executor, subject: tuple[Any, dict[str, Any]], at: str) -> None:
+    pipeline, inputs = subject
+
+    report = explore(pipeline, inputs, mode="in-process", store=mutants.WholeStore(), executor=mutant, at=[at])
+
+    assert broken(report) == set(mutant.breaks.split())
+
+
+MESSAGES = [
+    (
+        mutants.SavesWhenTheRunEnds(),
+        CHAIN,
+        "during:edit",
+        "`edit` was started in life 1 before the output of `draft` was in the store.",
+    ),
+    (
+        mutants.ForgetsTheLastNode(),
+        CONVERSATION,
+        "after-save:answer",
+        "`answer` was called again in life 2 (paid twice), though its save was acknowledged in life 1.",
+    ),
+    (
+        mutants.HoldsBackTheFirstMember(),
+        FAN,
+        "after-save:middle",
+        "`left` was called again in life 2, though it had returned in life 1 before a save that left it out.",
+    ),
+    (
+        mutants.ReturnsText(),
+        (pipelines.conversation, {"topic": "x"}),
+        "after-save:ask",
+        'the resumed run returned "X - signed " at output, where the undisturbed one returned "X - signed".',
+    ),
+    (
+        mutants.PassesDicts(),
+        CHAIN,
+        "after-save:draft",
+        "`edit` got a dict on resume (life 2, article) where it got `Article` before: annotate the parameter, or read "
+        "it as a dict.",
+    ),
+    (
+        mutants.AsksAnotherQuestion(),
+        CONVERSATION,
+        "after-save:ask",
+        "the LLM request of `answer` differs in life 2, in its system: "
+        '"Answer the question. You are resuming." instead of "Answer the question.".',
+    ),
+    (
+        mutants.ForgetsTheCost(),
+        CONVERSATION,
+        "after-save:ask",
+        "`ask` has 0 input_tokens in the result, where its calls make 10.",
+    ),
+    (
+        mutants.RunsAgain(),
+        CHAIN,
+        "after-save:draft",
+        "the run was finished, and life 3 called `draft`, `edit`, `publish` again.",
+    ),
+    (
+        mutants.FailsToResume(),
+        CHAIN,
+        "after-save:draft",
+        "the resumed run failed: KeyError: 'worker-1'.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("mutant", "subject", "at", "message"), MESSAGES, ids=[type(m[0]).__name__ for m in MESSAGES])
+def test_a_finding_says_in_one_sentence_what_happened_to_which_node(
+    mutant: mutants.Executor, subject: tuple[Any, dict[str, Any]], at: str, message: str
+) -> None:
+    pipeline, inputs = subject
+
+    report = explore(pipeline, inputs, mode="in-process", store=mutants.WholeStore(), executor=mutant, at=[at])
+
+    assert message in [finding.message for finding in report.findings]
+
+
+def test_a_server_that_is_paid_more_often_than_it_was_asked_breaks_e03() -> None:
+    counts = iter([0, 2, 0, 2, 0, 7])
+
+    report = explore(
+        pipelines.conversation,
+        {"topic": "x"},
+        mode="in-process",
+        executor=mutants.reference,
+        paid=lambda scenario: next(counts),
+        at=["after-save:ask"],
+    )
+
+    assert broken(report) == {"E03"}
+    assert "was paid for 7 calls, though the nodes sent only 2 requests" in report.findings[0].message

@@ -48,7 +48,7 @@ def scenario(folder: Path, *plan: str, run_id: str = "run", **options: float) ->
         location=str(location),
         ledger=str(folder / f"{run_id}.ledger"),
         plan=tuple(Point.parse(text) for text in plan),
-        lines={"shout": 2},
+        lines={"during:shout": 2},
         **options,  # type: ignore[arg-type]
     )
 
