@@ -271,7 +271,7 @@ class ReportsSuccessWithNothingRun(Executor):
 class TakesTheOtherRoute(Executor):
     """Evaluates the branch again after a resume, by another input."""
 
-    breaks = "E04 E05"
+    breaks = "E04 E05 E17"
 
     async def resume(
         self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
