@@ -49,7 +49,7 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
         raise store_error(error, path, busy_timeout) from error
     try:
         _set_up(connection, path, busy_timeout)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         connection.close()
         raise store_error(error, path, busy_timeout) from error
     except BaseException:
@@ -58,13 +58,16 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     return connection
 
 
-def store_error(error: sqlite3.Error, path: str, busy_timeout: float, run_id: str | None = None) -> StateStoreError:
+def store_error(
+    error: sqlite3.Error | UnicodeDecodeError, path: str, busy_timeout: float, run_id: str | None = None
+) -> StateStoreError:
     """Turn an error of SQLite into ours: which database, which run, and what to do."""
     code = getattr(error, "sqlite_errorname", "") or ""
     subject = f"the SQLite store {path!r}" + (f" (run {run_id!r})" if run_id is not None else "")
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    damage = _damage(error, code)
+    if damage is not None:
         return CorruptCheckpointError(
-            f"{subject} is damaged: {error}. It is left as it is; restore it from a backup, or name another file.",
+            f"{subject} is damaged: {damage}. It is left as it is; restore it from a backup, or name another file.",
             run_id=run_id,
         )
     advice = next((text for prefix, text in _ADVICE if code.startswith(prefix)), "see the cause above")
@@ -73,6 +76,17 @@ def store_error(error: sqlite3.Error, path: str, busy_timeout: float, run_id: st
         "Nothing of this call was acknowledged; resume the run once it works again.",
         run_id=run_id,
     )
+
+
+def _damage(error: sqlite3.Error | UnicodeDecodeError, code: str) -> str | None:
+    """Say what is damaged, if that is what the error means."""
+    if isinstance(error, UnicodeDecodeError) or "Could not decode to UTF-8" in str(error):
+        # The message of SQLite would quote what is stored.
+        return "a text in it is not UTF-8 any more"
+    if code == "SQLITE_ERROR":
+        # All statements are fixed, so it can only be the tables that are not as they were made.
+        return f"its tables are not those of a store: {error}"
+    return str(error) if code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) else None
 
 
 _ADVICE = (
@@ -175,6 +189,6 @@ def _sync_folder(path: str) -> None:
         os.close(folder)
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def is_busy(error: Exception) -> bool:
     """Whether another connection holds a lock, so that nothing was done."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))

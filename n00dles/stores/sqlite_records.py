@@ -29,6 +29,8 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     """Return the stored run, or None. Raises `CorruptCheckpointError` if a part of it is damaged or missing."""
     row = connection.execute("SELECT * FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
+        if connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone() is not None:
+            raise _damaged(run_id, "it is in the index and has no row")
         return legacy_context(connection, run_id)
     key, _, incarnation, revision, save_id, completed, *head, checksum = row
     _verify(run_id, "its head", checksum, (run_id, incarnation, revision, save_id, completed, *head))
@@ -48,7 +50,7 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
             revision=revision,
             incarnation=incarnation,
         )
-    except ValueError as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise _damaged(run_id, str(error)) from error
 
 

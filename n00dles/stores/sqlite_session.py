@@ -55,7 +55,7 @@ class SQLiteSession:
         try:
             connection = self._open(wait)
             result = _run(connection, kind, work)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if is_busy(error) and not wait:
                 raise WouldWaitError from None
             if not is_busy(error):
