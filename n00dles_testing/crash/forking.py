@@ -24,10 +24,12 @@ from n00dles.pipeline import Pipeline
 
 from .child import live_and_exit, load_subject
 from .dependencies import describe
+from .instrument import nodes_by_agent
 from .ledger import read_ledger
 from .life import Executor
 from .pipes import MessageReader, MessageWriter
 from .processes import die_with_parent, life_end
+from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, lives
 
 __all__ = ["main"]
@@ -70,6 +72,7 @@ class _Server:
             self._pipeline, self._executor = load_subject(subject)
             _preload(self._pipeline)
             _refuse_threads(subject.target)
+            rehearse()
         except (ConfigurationError, BackendError) as error:
             self._replies.write({"error": str(error)})
             return
@@ -152,9 +155,9 @@ class _Server:
 
 def _preload(pipeline: Pipeline) -> None:
     """Import the SDKs that the agents are going to use."""
-    for agent in pipeline.agents():
-        if agent.model is not None:
-            with suppress(Exception):  # the first run says what is missing, and says it better
+    for _, agent in nodes_by_agent(pipeline):
+        with suppress(Exception):  # the first run says what is missing, and says it better
+            if agent.model is not None:
                 preload = getattr(agent.resolve_provider(), "preload", None)
                 if preload is not None:
                     preload()
