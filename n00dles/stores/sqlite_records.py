@@ -12,11 +12,11 @@ import zlib
 from typing import Any
 
 from ..context import NodeRecord, PipelineContext, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
-from ..errors import CorruptCheckpointError
+from ..errors import CorruptCheckpointError, StaleContextError
 from ..serialization import dumps, loads
 from .base import RunSummary
 from .fencing import check_fence
-from .legacy import has_legacy_table, legacy_context, legacy_summaries
+from .legacy import has_legacy_table, is_outdated, legacy_context, legacy_summaries
 
 __all__ = ["delete", "read", "read_or_create", "save", "summaries"]
 
@@ -126,6 +126,12 @@ def _fenced_key(connection: sqlite3.Connection, context: PipelineContext) -> int
         "SELECT run_key, incarnation, revision, save_id FROM n00dles_runs WHERE run_id = ?", (context.run_id,)
     ).fetchone()
     check_fence(context, StoredRevision(*row[1:]) if row else None)
+    if row is None and is_outdated(connection, context):
+        raise StaleContextError(
+            f"run {context.run_id!r} was not saved: it was deleted or changed after it was read as a record of the 0.3 "
+            "release. Nothing was written; load the run again, or start a new one.",
+            run_id=context.run_id,
+        )
     key: int | None = row[0] if row else None
     context.handle = key
     return key
