@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from .agent import Agent
 from .calling import BodyThreads, Usage, call, check_output, checked_arguments
 from .checkpointing import Checkpointer
-from .context import NodeRecord, PipelineContext
+from .context import PipelineContext
 from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError
 from .events import NodeFailed, NodeRetried, NodeReturned, NodeStarted, Observers
+from .records import NodeRecord
 from .retry import RetryPolicy
 from .serialization import JSONValue
 

@@ -10,102 +10,14 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, NamedTuple, Self, cast, get_args
+from dataclasses import asdict
+from typing import Any, Self, cast, get_args
 
 from .errors import CorruptCheckpointError, SerializationError
+from .records import NodeRecord, RunHead, SaveBatch, Status, StoredOutput
 from .serialization import JSONValue, dumps, loads, to_stored
 
-__all__ = [
-    "NodeRecord",
-    "PipelineContext",
-    "RunHead",
-    "SaveBatch",
-    "Status",
-    "StoredOutput",
-    "StoredRevision",
-    "stored_inputs",
-]
-
-Status = Literal["running", "finished", "failed"]
-
-
-@dataclass(slots=True)
-class NodeRecord:
-    """What one node has cost so far, over all lives. `attempts` counts calls, the failed ones included.
-
-    `spent` are the failed attempts that count against its retries; a failure that was reported sets them to 0.
-    """
-
-    attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    duration_ms: float = 0.0
-    error: str | None = None
-    spent: int = 0
-
-    def copy(self) -> NodeRecord:
-        """Return the same figures in an object of their own."""
-        return NodeRecord(
-            self.attempts, self.input_tokens, self.output_tokens, self.duration_ms, self.error, self.spent
-        )
-
-
-class StoredOutput(NamedTuple):
-    """One completed node, as a store keeps it: `output` is JSON text, `position` counts from 0."""
-
-    node: str
-    position: int
-    output: str
-    record: NodeRecord
-
-
-class StoredRevision(NamedTuple):
-    """What a store knows of the last save of a run; see `stores.fencing`."""
-
-    incarnation: str
-    revision: int
-    save_id: str
-
-
-class RunHead(NamedTuple):
-    """What is stored of a run besides its inputs, outputs and signature; see `PipelineContext` for the fields.
-
-    `unfinished` is JSON text: the records of nodes that were called and have no output.
-    """
-
-    status: Status
-    pipeline: str | None
-    lives: int
-    stalled: int
-    elapsed_ms: float
-    error: str | None
-    created_at: float
-    updated_at: float
-    unfinished: str
-
-
-class SaveBatch(NamedTuple):
-    """What one save has to make durable: a snapshot, so that the run may go on while it is written.
-
-    A store writes `outputs` and `head` (and `signature`, unless it is None: unchanged) if the stored revision is
-    `revision` and the stored incarnation is `incarnation`; the record then is at revision `revision + 1`. `save_id`
-    tells a save whose reply was lost from somebody else's. `completed` is how many outputs the record then has in all.
-    """
-
-    save_id: str
-    revision: int
-    incarnation: str
-    head: RunHead
-    completed: int
-    outputs: tuple[StoredOutput, ...]
-    signature: str | None
-    serial: int
-
-    @property
-    def stored_revision(self) -> StoredRevision:
-        """What the store knows of the run once it holds this batch."""
-        return StoredRevision(self.incarnation, self.revision + 1, self.save_id)
+__all__ = ["PipelineContext", "stored_inputs"]
 
 
 class _Outputs(dict[str, JSONValue]):
@@ -171,6 +83,7 @@ class PipelineContext:
         self._unfinished: dict[str, NodeRecord] = {}
         self._unsaved: dict[str, int] = {}
         self._serial = 0
+        self.saved_serial = 0
         # Names this object's saves, so that they are told from those of another worker with the same revision.
         self._writer = uuid.uuid4().hex
         self._saves = 0
@@ -272,13 +185,12 @@ class PipelineContext:
         """The last save whose outcome is unknown: the store may or may not have it."""
         return self._in_doubt
 
-    def begin_save(self) -> SaveBatch:
-        """Return what no save has made durable yet, as a snapshot. It is in doubt until it is acknowledged."""
+    def snapshot(self) -> SaveBatch:
+        """Return what no save has made durable yet, as it is now; for a store that writes it a moment later."""
         with self._lock:
             self.updated_at = time.time()
-            self._saves += 1
-            batch = SaveBatch(
-                save_id=f"{self._writer}-{self._saves}",
+            return SaveBatch(
+                save_id="",
                 revision=self.revision,
                 incarnation=self.incarnation,
                 head=self._head(),
@@ -287,8 +199,15 @@ class PipelineContext:
                 signature=None if self._signature_saved else dumps(list(self._signature)),
                 serial=self._serial,
             )
-            self._in_doubt = batch
-            return batch
+
+    def begin_save(self, snapshot: SaveBatch | None = None) -> SaveBatch:
+        """Return what to write now (by default, all that is new). It is in doubt until it is acknowledged."""
+        content = snapshot or self.snapshot()
+        with self._lock:
+            self._saves += 1
+            save_id = f"{self._writer}-{self._saves}"
+            self._in_doubt = content._replace(save_id=save_id, revision=self.revision, incarnation=self.incarnation)
+            return self._in_doubt
 
     def acknowledge(self, batch: SaveBatch) -> None:
         """Note that the store holds `batch`; what completed since then stays for the next save."""
@@ -302,6 +221,7 @@ class PipelineContext:
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
         with self._lock:
+            self.saved_serial = max(self.saved_serial, serial)
             if serial == self._serial:
                 self._unsaved.clear()
             self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}

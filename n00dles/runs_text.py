@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from .context import NodeRecord, PipelineContext
+from .context import PipelineContext
+from .records import NodeRecord
 from .stores.base import RunSummary
 
 __all__ = ["one_line", "story_of", "table_of", "time_text"]

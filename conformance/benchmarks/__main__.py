@@ -41,9 +41,8 @@ def main() -> int:
         for figure in BENCHMARKS[name]():
             found.append(figure)
             mark = "[green]reached[/]" if figure.reached else "[red]missed[/] "
-            console.print(
-                f"{figure.name:32} {figure.value:8.2f} {figure.unit:18} {figure.target:>7}  {mark}  [dim]{figure.detail}[/]"
-            )
+            value = f"{figure.value:8.2f} {figure.unit:22} {figure.target:>8}"
+            console.print(f"{figure.name:32} {value}  {mark}  [dim]{figure.detail}[/]", soft_wrap=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(figure) for figure in found], indent=2) + "\n")
     return 0 if all(figure.reached for figure in found) else 1

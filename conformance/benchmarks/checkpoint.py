@@ -1,7 +1,7 @@
 """What a durable checkpoint costs, against the raw limit: one `INSERT` of the same bytes and a commit for each node.
 
-The raw side is Python's sqlite3 on the same disk, under the same settings (write-ahead log, synchronous=FULL). The other
-side is `save` alone, a whole `run` (async body agents; the event loop, the executor and the creation of the run
+The raw side is Python's sqlite3 on the same disk, under the same settings (write-ahead log, synchronous=FULL). The
+other side is `save` alone, a whole `run` (async body agents; the event loop, the executor and the creation of the run
 included), and the resume of a finished run against a `SELECT` and `json.loads` of the same rows.
 """
 
@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 from n00dles import Agent, Pipeline, SQLiteStateStore, resume, run
@@ -102,7 +103,7 @@ def _flatness(store: SQLiteStateStore) -> Figure:
                 saved.append(time.perf_counter())
 
         run(_chain(3000), store=store, observers=[note], text="x")
-        costs = [later - earlier for earlier, later in zip(saved, saved[1:], strict=False)]
+        costs = [later - earlier for earlier, later in pairwise(saved)]
         first.append(statistics.median(costs[:EDGE]))
         last.append(statistics.median(costs[-EDGE:]))
     return Figure(

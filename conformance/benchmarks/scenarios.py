@@ -1,7 +1,7 @@
 """How many kill-and-resume scenarios a second the crash explorer judges, for three body agents on SQLite.
 
-One scenario is a fresh store, a run killed by SIGKILL, a look at what is on disk, the resume to the end, one more resume
-of the finished run, and the judgement. Fork server and fresh interpreters are measured in the same run.
+One scenario is a fresh store, a run killed by SIGKILL, a look at what is on disk, the resume to the end, one more
+resume of the finished run, and the judgement. Fork server and fresh interpreters are measured in the same run.
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from ..context import PipelineContext, Status
+from ..context import PipelineContext
 from ..errors import StateStoreError
+from ..records import Status
 
 __all__ = ["ById", "Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore", "check_run_id"]
 

@@ -6,8 +6,9 @@ late save after a delete and an older snapshot are all refused, whatever any clo
 
 from __future__ import annotations
 
-from ..context import PipelineContext, StoredRevision
+from ..context import PipelineContext
 from ..errors import StaleContextError
+from ..records import StoredRevision
 
 __all__ = ["check_fence"]
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..context import PipelineContext, SaveBatch, Status, StoredOutput
+from ..context import PipelineContext
 from ..errors import StateStoreError
+from ..records import SaveBatch, Status, StoredOutput
 from ..serialization import dumps, loads
 from .base import RunSummary, StateStore, check_run_id
 from .fencing import check_fence

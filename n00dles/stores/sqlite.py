@@ -10,8 +10,9 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
-from ..context import PipelineContext, Status
+from ..context import PipelineContext
 from ..errors import StateStoreError
+from ..records import SaveBatch, Status
 from ..threads import call_in_thread
 from . import sqlite_records
 from .base import RunSummary, StateStore, check_run_id
@@ -63,15 +64,26 @@ class SQLiteStateStore(StateStore):
         """Write what is new in `ctx`, if nobody else has saved the run since it was loaded."""
         if run_id != ctx.run_id:
             raise StateStoreError(f"the context of run {ctx.run_id!r} was to be saved as run {run_id!r}", run_id=run_id)
-        await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx), run_id, committed=ctx.acknowledge)
+        check_run_id(run_id)
+        snapshot = ctx.snapshot()
+
+        def acknowledge(batch: SaveBatch | None) -> None:
+            if batch is not None:
+                ctx.acknowledge(batch)
+
+        await self._call(
+            "BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx, snapshot), run_id, committed=acknowledge
+        )
 
     async def delete(self, run_id: str) -> None:
         """Remove the run and every byte of it, in the write-ahead log too."""
+        check_run_id(run_id)
         if await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.delete(c, run_id), run_id):
             await self._in_thread(self._session.empty_log)
 
     async def load(self, run_id: str) -> PipelineContext | None:
         """Return the run, or None if it is not stored; nothing is created."""
+        check_run_id(run_id)
         return await self._call("BEGIN", lambda c: sqlite_records.read(c, run_id), run_id)
 
     async def list_runs(self, *, status: Status | None = None, limit: int | None = None) -> list[RunSummary]:
@@ -110,8 +122,6 @@ class SQLiteStateStore(StateStore):
         *,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        if run_id is not None:
-            check_run_id(run_id)
         if self._disk_is_fast:
             try:
                 return self._timed(kind, work, run_id, committed, wait=False)

@@ -11,8 +11,9 @@ import sqlite3
 import zlib
 from typing import Any
 
-from ..context import NodeRecord, PipelineContext, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
+from ..context import PipelineContext
 from ..errors import CorruptCheckpointError, StaleContextError
+from ..records import NodeRecord, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
 from ..serialization import dumps, loads
 from .base import RunSummary
 from .fencing import check_fence
@@ -63,18 +64,21 @@ def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> 
     return context
 
 
-def save(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
-    """Write what is new in `context`, if the stored revision is its own; return the batch to acknowledge.
+def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: SaveBatch) -> SaveBatch | None:
+    """Write `snapshot` of `context`, if the stored revision is its own; return the batch to acknowledge.
 
-    A save whose reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes
-    nothing if the run has gone on, or is gone.
+    None means that there is nothing to write, since a save that was called later has overtaken this one. A save whose
+    reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes nothing if
+    the run has gone on, or is gone.
     """
     key: int | None = context.handle if context.in_doubt is None else None
     if key is None:
         key = _fenced_key(connection, context)
         if key is None:
-            return _create(connection, context)
-    batch = context.begin_save()
+            return _create(connection, context, snapshot)
+    if snapshot.serial < context.saved_serial:
+        return None
+    batch = context.begin_save(snapshot)
     if not _update_head(connection, key, context, batch):
         _fenced_key(connection, context)
         raise _damaged(context.run_id, "its row does not answer to its own key")
@@ -104,8 +108,8 @@ def summaries(connection: sqlite3.Connection, status: Status | None = None) -> l
     return sorted((run for run in runs if status in (None, run.status)), key=lambda run: run.updated_at, reverse=True)
 
 
-def _create(connection: sqlite3.Connection, context: PipelineContext) -> SaveBatch:
-    batch = context.begin_save()
+def _create(connection: sqlite3.Connection, context: PipelineContext, snapshot: SaveBatch | None = None) -> SaveBatch:
+    batch = context.begin_save(snapshot)
     key = connection.execute(
         "INSERT INTO n00dles_runs VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (context.run_id, *_head(context, batch)),

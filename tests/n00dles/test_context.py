@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from n00dles import CorruptCheckpointError, PipelineContext, SerializationError
-from n00dles.context import NodeRecord
+from n00dles.records import NodeRecord
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text("aé\x00 "),
