@@ -22,9 +22,10 @@ from .player import Paid, Player
 from .points import Kind, Occurrences, Point, choose, enumerate_points
 from .scenario import BackendError
 
-__all__ = ["explore"]
+__all__ = ["DEFAULT_TIME_LIMIT", "explore"]
 
 DEFAULT_TIME_LIMIT = 30.0
+"""Seconds that a life may take."""
 
 
 def explore(

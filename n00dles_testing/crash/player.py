@@ -62,7 +62,9 @@ class Player:
                 f"{outcome['message']}\n{outcome['traceback']}"
             )
         timed_out = end is not None and end.timed_out
-        how = f"was not done within {self._time_limit:.0f} s" if timed_out else "ended its process without a result"
+        how = "ended its process without a result"
+        if timed_out:
+            how = f"was not done within {self._time_limit:g} s (time_limit= gives it more)"
         story = "\n".join(f"  {line}" for line in tell(played.history))
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
 

@@ -31,8 +31,6 @@ def start_interpreter(
     it: it ends with this process. `keep` are descriptors that it inherits.
     """
     path = [entry or str(Path.cwd()) for entry in sys.path]
-    if str(Path.cwd()) not in path:
-        path.append(str(Path.cwd()))
     return subprocess.Popen(
         [sys.executable, "-c", _BOOT, json.dumps(path), module, *arguments],
         stdin=subprocess.DEVNULL,

@@ -8,7 +8,7 @@ from typing import Any
 from ..verdicts import Verdict
 from .backends import Environment
 from .exploration import ExplorationReport
-from .explorer import explore
+from .explorer import DEFAULT_TIME_LIMIT, explore
 from .player import Paid
 
 __all__ = ["CrashSafety"]
@@ -40,6 +40,7 @@ class CrashSafety:
         at: Sequence[str] | None = None,
         budget: int | None = None,
         store: Any = None,
+        time_limit: float = DEFAULT_TIME_LIMIT,
         **inputs: Any,
     ) -> ExplorationReport:
         """Kill and resume `pipeline` at its crash points, with these inputs, and return the report.
@@ -56,6 +57,7 @@ class CrashSafety:
             mode=mode,
             at=at,
             budget=budget,
+            time_limit=time_limit,
             environment=self._environment,
             paid=self._paid,
         )

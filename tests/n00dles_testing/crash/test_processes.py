@@ -13,6 +13,8 @@ import pytest
 
 from n00dles_testing.crash import ExplorationError, explore
 from n00dles_testing.crash.fork_server import ForkServer
+from n00dles_testing.crash.history import History
+from n00dles_testing.crash.ledger import read_ledger
 from n00dles_testing.crash.points import Point
 from n00dles_testing.crash.scenario import BackendError, Scenario, Subject
 from n00dles_testing.crash.spawn import Spawn
@@ -137,6 +139,32 @@ def test_scenarios_in_two_lanes_overlap_and_are_told_apart(tmp_path: Path) -> No
     assert {tuple(end.exit_code for end in ends) for ends in played.values()} == {(None, 0)}
     pids = [end.pid for ends in played.values() for end in ends]
     assert len(set(pids)) == 12
+
+
+def test_a_module_is_looked_for_in_the_current_folder_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wave.py").write_text(PIPELINE)  # the name of a module of the standard library
+    monkeypatch.chdir(tmp_path)
+
+    report = explore("wave:flow", {"text": "tea"}, mode="fork", at=["after:shout"])
+
+    assert report.verdict is Verdict.PASS
+
+
+def test_a_resumed_life_can_itself_be_killed(tmp_path: Path) -> None:
+    server = ForkServer(Subject(module(tmp_path, PIPELINE)))
+    chain = scenario(tmp_path, "after:shout", "after-opening-save", "before-save:shout", "run-finished")
+
+    try:
+        ((_, ends),) = server.play([chain])
+    finally:
+        server.close()
+
+    history = History(read_ledger(chain.ledger), ends)
+    assert [end.signal for end in ends] == [9, 9, 9, 9, None]
+    assert [life.died_as_planned for life in history.lives] == [True, True, True, True, False, False]
+    assert [len(life.calls) for life in history.lives] == [1, 0, 1, 1, 0, 0]
+    assert history.outcome is not None
+    assert history.outcome["output"] == "TEA!"
 
 
 @pytest.mark.parametrize("kind", [ForkServer, Spawn])
