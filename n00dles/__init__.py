@@ -36,6 +36,7 @@ from .errors import (
     StoreVersionError,
 )
 from .events import Event, Observer
+from .idempotency import idempotency_key
 from .pipeline import Branch, Parallel, Pipeline, branch, parallel, pipeline
 from .providers import LLMResponse, Provider
 from .result import AgentTrace, RunResult
@@ -83,6 +84,7 @@ __all__ = [
     "arun",
     "branch",
     "configure",
+    "idempotency_key",
     "parallel",
     "pipeline",
     "resume",

@@ -13,6 +13,7 @@ from .checkpointing import Checkpointer
 from .context import PipelineContext
 from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError
 from .events import NodeFailed, NodeRetried, NodeReturned, NodeStarted, Observers
+from .idempotency import node_call
 from .records import NodeRecord
 from .retry import RetryPolicy
 from .serialization import JSONValue
@@ -85,7 +86,8 @@ class Worker:
         usage, started = Usage(), time.perf_counter()
         try:
             async with asyncio.timeout(turn.timeout) as limit:
-                output = await call(turn.agent, stored, arguments, usage, self._threads)
+                with node_call(run_id, node):
+                    output = await call(turn.agent, stored, arguments, usage, self._threads)
             if turn.agent is not agent:
                 # Whatever reads the node's output goes by what the node itself declares.
                 check_output(agent, output, output)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import ConfigurationError
+from ..idempotency import current_idempotency_key
 
-__all__ = ["refuse_http_client", "require_model", "require_sdk"]
+__all__ = ["refuse_http_client", "require_model", "require_sdk", "with_idempotency_key"]
 
 
 def require_sdk(name: str) -> None:
@@ -33,3 +34,11 @@ def refuse_http_client(provider: str, options: Mapping[str, Any]) -> None:
             f"{provider} takes no http_client: its connections belong to one event loop, and each run has its own. "
             "Pass base_url, timeout or default_headers instead."
         )
+
+
+def with_idempotency_key(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an SDK call with the node's key in its header, unless the caller has set one."""
+    key = current_idempotency_key()
+    if key is None:
+        return options
+    return {**options, "extra_headers": {"Idempotency-Key": key, **(options.get("extra_headers") or {})}}
