@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
+from .case import Baseline, Case, Clause
 from .exploration import ExplorationRow
 from .history import History, Life
-from .judge import CLAUSES, Baseline, Case, Clause
+from .judge import CLAUSES
 from .points import Point
 from .story import tell
 

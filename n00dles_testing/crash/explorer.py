@@ -15,9 +15,9 @@ from n00dles.errors import ConfigurationError
 from ..verdicts import Verdict
 from .assessment import Played, assess, clause_results, undisturbed_findings
 from .backends import Environment, prepare
+from .case import Baseline
 from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
 from .history import History
-from .judge import Baseline
 from .player import Paid, Player
 from .points import Kind, Occurrences, Point, choose, enumerate_points
 from .scenario import BackendError

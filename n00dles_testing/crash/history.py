@@ -10,7 +10,7 @@ from .ledger import Entry
 from .scenario import LifeEnd
 from .typed import canonical
 
-__all__ = ["Call", "History", "Life", "Save", "same"]
+__all__ = ["Call", "History", "Life", "Said", "Save", "same"]
 
 
 @dataclass(slots=True)
@@ -58,18 +58,33 @@ class Save:
         return self.ended is not None and self.error is None
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An event of the executor: `position` is its place in the ledger, `at` monotonic seconds."""
+
+    position: int
+    at: float
+    event: str
+    fields: dict[str, Any]
+
+
 @dataclass(slots=True)
 class Life:
-    """What happened in one process. `disk` is what the store held as it started (None in the first life)."""
+    """What happened in one process.
+
+    `disk` is what the store held as it started (None in the first life), `died_at` when it was at its point, in
+    monotonic seconds.
+    """
 
     number: int
     again: bool = False
     disk: dict[str, Any] | None = None
     calls: list[Call] = field(default_factory=list)
     saves: list[Save] = field(default_factory=list)
-    events: list[tuple[int, str, dict[str, Any]]] = field(default_factory=list)
+    events: list[Said] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     at_point: dict[str, Any] | None = None
+    died_at: float | None = None
     end: LifeEnd | None = None
 
     @property
@@ -144,11 +159,11 @@ def _take(life: Life, position: int, entry: Entry) -> None:
         case "save_start" | "save_end":
             _take_save(life, position, entry)
         case "event":
-            life.events.append((position, entry["event"], entry.data))
+            life.events.append(Said(position, entry.at, entry["event"], entry.data))
         case "outcome":
             life.outcomes.append(entry.data)
         case "at_point":
-            life.at_point = entry.data
+            life.at_point, life.died_at = entry.data, entry.at
 
 
 def _take_call(life: Life, position: int, entry: Entry) -> None:

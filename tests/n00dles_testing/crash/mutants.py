@@ -141,6 +141,20 @@ class HoldsBackTheFirstMember(Executor):
         return HoldingBack(store)
 
 
+class SavesAtTheJoin(Executor):
+    """Saves the members of a fan-out when all of them are done."""
+
+    breaks = "E03"
+
+    def around(self, store: StateStore) -> StateStore:
+        class AtTheJoin(Around):
+            async def save(self, run_id: str, ctx: PipelineContext) -> None:
+                if len({"left", "middle", "right"} & set(ctx.order)) in (0, 3):
+                    await self.inner.save(run_id, ctx)
+
+        return AtTheJoin(store)
+
+
 async def was_unfinished(store: Any, run_id: str) -> bool:
     found = await store.load(run_id)
     return found is not None and found.status != "finished"

@@ -39,6 +39,7 @@ def test_the_correct_executor_passes_every_clause_at_every_point(subject: tuple[
         (mutants.SavesWhenTheRunEnds(), CHAIN),
         (mutants.ForgetsTheLastNode(), CHAIN),
         (mutants.HoldsBackTheFirstMember(), FAN),
+        (mutants.SavesAtTheJoin(), FAN),
         (mutants.ReturnsText(), CHAIN),
         (mutants.PassesDicts(), CHAIN),
         (mutants.AsksAnotherQuestion(), CONVERSATION),
@@ -95,6 +96,13 @@ MESSAGES = [
         FAN,
         "after-save:middle",
         "`left` was called again in life 2, though it had returned in life 1 before a save that left it out.",
+    ),
+    (
+        mutants.SavesAtTheJoin(),
+        FAN,
+        "during:right",
+        "`left` was called again in life 2, though it had returned in life 1 and no save of it was begun, though other "
+        "nodes went on.",
     ),
     (
         mutants.ReturnsText(),
