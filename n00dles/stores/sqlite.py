@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal, TypeVar
 
 from ..context import PipelineContext
-from ..errors import StateStoreError
+from ..errors import ConfigurationError, StateStoreError
 from ..records import SaveBatch, Status
 from ..threads import call_in_thread
 from . import sqlite_records
@@ -39,7 +39,10 @@ class SQLiteStateStore(StateStore):
     def __init__(self, path: str | os.PathLike[str] = "n00dles_state.db", *, busy_timeout: float = 10.0) -> None:
         self.path = os.fspath(path)
         self.busy_timeout = busy_timeout
-        self._session = SQLiteSession(self.path, busy_timeout)
+        if self.path == ":memory:":
+            raise ConfigurationError("a SQLite database in memory cannot be resumed from; use InMemoryStateStore().")
+        # Absolute, so that the store stays where it is when the process changes its folder.
+        self._session = SQLiteSession(os.path.abspath(self.path), busy_timeout)
         self._disk_is_fast = False
         self._thread: tuple[int, ThreadPoolExecutor] | None = None
         weakref.finalize(self, self._session.close)
@@ -50,7 +53,7 @@ class SQLiteStateStore(StateStore):
     @property
     def place(self) -> Hashable:
         """The file, however its path is written."""
-        return "sqlite", os.path.realpath(self.path)
+        return "sqlite", os.path.realpath(self._session.path)
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         """Return the stored run, or store a new one with these inputs: one caller creates it, all see the same."""

@@ -28,6 +28,13 @@ Row = tuple[Any, ...]
 
 def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     """Return the stored run, or None. Raises `CorruptCheckpointError` if a part of it is damaged or missing."""
+    try:
+        return _read(connection, run_id)
+    except (ValueError, TypeError, AttributeError, IndexError) as error:
+        raise _damaged(run_id, f"{type(error).__name__}: {error}") from error
+
+
+def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     row = connection.execute("SELECT * FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone()
     if row is None:
         if connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone() is not None:
@@ -41,18 +48,15 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     ).fetchall()
     if len(rows) != completed:
         raise _damaged(run_id, f"it has {len(rows)} outputs where {completed} were acknowledged")
-    try:
-        return PipelineContext.assemble(
-            run_id,
-            loads(inputs),
-            (_output(run_id, position, row, key) for position, row in enumerate(rows)),
-            RunHead(*head),
-            signature=loads(signature),
-            revision=revision,
-            incarnation=incarnation,
-        )
-    except (ValueError, TypeError, AttributeError) as error:
-        raise _damaged(run_id, str(error)) from error
+    return PipelineContext.assemble(
+        run_id,
+        loads(inputs),
+        (_output(run_id, position, row, key) for position, row in enumerate(rows)),
+        RunHead(*head),
+        signature=loads(signature),
+        revision=revision,
+        incarnation=incarnation,
+    )
 
 
 def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> PipelineContext:

@@ -67,11 +67,11 @@ def _without_reply(ctx: PipelineContext) -> PipelineContext:
 
         def acknowledge(self, batch: Any) -> None:
             # Recognising an earlier save is part of this one; the news of this one is what gets lost.
-            if ctx.in_doubt is not batch or batch.save_id == seen:
+            if batch.save_id == earlier_id or batch is not ctx.in_doubt:
                 ctx.acknowledge(batch)
 
     earlier = ctx.in_doubt
-    seen = earlier.save_id if earlier is not None else None
+    earlier_id = None if earlier is None else earlier.save_id
     deaf: Any = Deaf()
     return deaf  # type: ignore[no-any-return]
 

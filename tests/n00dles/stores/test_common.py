@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from n00dles import InMemoryStateStore, PipelineContext, SQLiteStateStore, StaleContextError, StateStoreError
-from n00dles.context import NodeRecord
+from n00dles.records import NodeRecord
 
 Factory = Callable[[], Any]
 

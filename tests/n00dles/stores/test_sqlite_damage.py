@@ -1,0 +1,320 @@
+"""A damaged record is refused, never taken for a first run, and its bytes stay as they are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from n00dles import (
+    CorruptCheckpointError,
+    PipelineContext,
+    SQLiteStateStore,
+    StateStoreError,
+    agent,
+    pipeline,
+    resume,
+    run,
+)
+
+T = TypeVar("T")
+
+calls: list[str] = []
+
+
+@agent
+def a(topic: str) -> str:
+    calls.append("a")
+    return topic
+
+
+@agent
+def b(text: str) -> dict[str, Any]:
+    calls.append("b")
+    return {"facts": [text] * 20, "count": 3}
+
+
+FLOW = pipeline(a >> b, name="flow")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "runs.db"
+
+    async def fill(store: SQLiteStateStore) -> None:
+        for run_id in ("r", "other"):
+            ctx = await store.load_or_create(run_id, {"topic": "x" * 30})
+            ctx.pipeline, ctx.signature = "flow", FLOW.signature()
+            ctx.checkpoint("a", "x" * 30)
+            ctx.record("b").spent = 1
+            await store.save(run_id, ctx)
+        ctx.checkpoint("b", {"facts": [], "count": 0})
+        await store.save("other", ctx)
+
+    with_store(path, fill)
+    calls.clear()
+    return path
+
+
+def with_store(path: Path, work: Callable[[SQLiteStateStore], Coroutine[Any, Any, T]]) -> T:
+    async def main() -> T:
+        store = SQLiteStateStore(path)
+        try:
+            return await work(store)
+        finally:
+            await store.aclose()
+
+    return asyncio.run(main())
+
+
+def execute(path: Path, sql: str, *arguments: Any) -> int:
+    connection = sqlite3.connect(path)
+    try:
+        with connection:
+            return connection.execute(sql, arguments).rowcount
+    finally:
+        connection.close()
+
+
+def contents(path: Path) -> list[Any]:
+    """Return every row of every table."""
+    connection = sqlite3.connect(path)
+    connection.text_factory = bytes
+    try:
+        tables = [
+            name.decode() for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        return [(table, connection.execute(f"SELECT * FROM {table}").fetchall()) for table in sorted(tables)]
+    finally:
+        connection.close()
+
+
+COLUMNS = {
+    "n00dles_runs": (
+        *("run_key", "incarnation", "revision", "save_id", "completed", "status", "pipeline", "lives", "stalled"),
+        *("elapsed_ms", "error", "created_at", "updated_at", "unfinished", "checksum"),
+    ),
+    "n00dles_definitions": ("run_key", "inputs", "signature", "checksum"),
+    "n00dles_outputs": (
+        *("id", "node", "output", "attempts", "input_tokens", "output_tokens", "duration_ms", "error", "checksum"),
+    ),
+}
+
+
+def flipped(value: Any, rng: random.Random) -> Any:
+    """Return a value of the same type in which one bit differs."""
+    if value is None:
+        return "x"
+    if isinstance(value, int):
+        return value ^ (1 << rng.randrange(8))
+    if isinstance(value, float):
+        return value + 1
+    data = bytearray(value, "utf-8") or bytearray(b"x")
+    data[rng.randrange(len(data))] ^= 1 << rng.randrange(7)
+    return data.decode("utf-8", "replace")
+
+
+def all_columns() -> list[tuple[str, str]]:
+    return [(table, column) for table, columns in COLUMNS.items() for column in columns]
+
+
+def test_the_columns_tried_here_are_those_of_the_schema(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    found = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in COLUMNS}
+    connection.close()
+
+    assert found == {
+        table: [*columns[:1], *(["run_id"] if table == "n00dles_runs" else []), *columns[1:]]
+        for table, columns in COLUMNS.items()
+    }
+
+
+@pytest.mark.parametrize(("table", "column"), all_columns())
+def test_a_flipped_bit_in_any_column_is_found_and_left_as_it_is(path: Path, table: str, column: str) -> None:
+    rng = random.Random(f"{table}.{column}")
+    connection = sqlite3.connect(path)
+    rowid, value = connection.execute(f"SELECT rowid, {column} FROM {table} ORDER BY rowid LIMIT 1").fetchone()
+    connection.close()
+    assert execute(path, f"UPDATE {table} SET {column} = ? WHERE rowid = ?", flipped(value, rng), rowid) == 1
+    before = contents(path)
+
+    with pytest.raises(CorruptCheckpointError) as caught:
+        with_store(path, lambda store: store.load("r"))
+    with pytest.raises(CorruptCheckpointError):
+        with_store(path, lambda store: store.load_or_create("r", {"topic": "x" * 30}))
+    with pytest.raises(CorruptCheckpointError):
+        resume(FLOW, "r", store=SQLiteStateStore(path))
+    with pytest.raises(CorruptCheckpointError):
+        run(FLOW, run_id="r", store=SQLiteStateStore(path), topic="x" * 30)
+
+    assert caught.value.run_id == "r"
+    assert contents(path) == before
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DELETE FROM n00dles_outputs WHERE node = 'a'",
+        "DELETE FROM n00dles_definitions",
+        "UPDATE n00dles_outputs SET output = x'ff00' WHERE node = 'a'",
+        "UPDATE n00dles_outputs SET output = CAST(x'ff22' AS TEXT) WHERE node = 'a'",
+        "UPDATE n00dles_definitions SET inputs = x'7b7d'",
+        "UPDATE n00dles_runs SET unfinished = '{}'",
+        "UPDATE n00dles_outputs SET output = '' WHERE node = 'a'",
+        "UPDATE n00dles_outputs SET output = substr(output, 1, 10) WHERE node = 'a'",
+        "DROP TABLE n00dles_outputs",
+        "DROP TABLE n00dles_definitions",
+        "ALTER TABLE n00dles_outputs DROP COLUMN error",
+        "INSERT INTO n00dles_outputs SELECT id + 1, node, output, 0, 0, 0, 0.0, NULL, 0 FROM n00dles_outputs LIMIT 1",
+        "UPDATE n00dles_runs SET run_id = 'r', run_key = 77 WHERE run_id = 'r'",
+    ],
+)
+def test_rows_that_are_lost_cut_or_of_another_kind_are_found(path: Path, sql: str) -> None:
+    execute(path, sql)
+    before = contents(path)
+
+    with pytest.raises(CorruptCheckpointError):
+        with_store(path, lambda store: store.load("r"))
+    with pytest.raises(CorruptCheckpointError):
+        run(FLOW, run_id="r", store=SQLiteStateStore(path), topic="x" * 30)
+
+    assert contents(path) == before
+    assert calls == []
+
+
+def test_the_rows_of_another_run_are_not_taken(path: Path) -> None:
+    execute(path, "DELETE FROM n00dles_outputs WHERE id < 2 * 4294967296")
+    execute(path, "UPDATE n00dles_outputs SET id = id - 4294967296 WHERE node = 'a'")
+
+    with pytest.raises(CorruptCheckpointError, match="does not match its checksum"):
+        with_store(path, lambda store: store.load("r"))
+
+
+def test_a_renamed_run_is_not_taken_for_another(path: Path) -> None:
+    execute(path, "UPDATE n00dles_runs SET run_id = 'stranger' WHERE run_id = 'r'")
+
+    with pytest.raises(CorruptCheckpointError):
+        with_store(path, lambda store: store.load("stranger"))
+
+
+def test_the_other_runs_of_a_damaged_file_can_be_used(path: Path) -> None:
+    execute(path, "UPDATE n00dles_outputs SET output = '1' WHERE id < 2 * 4294967296")
+
+    async def work(store: SQLiteStateStore) -> Any:
+        other = await store.load("other")
+        return other, [run.run_id for run in await store.list_runs()]
+
+    other, listed = with_store(path, work)
+
+    assert other.completed == {"a": "x" * 30, "b": {"facts": [], "count": 0}}
+    assert sorted(listed) == ["other", "r"]
+
+
+def test_a_damaged_run_can_be_deleted_and_started_anew(path: Path) -> None:
+    execute(path, "UPDATE n00dles_outputs SET output = '1'")
+
+    with_store(path, lambda store: store.delete("r"))
+    result = run(FLOW, run_id="r", store=SQLiteStateStore(path), topic="x")
+
+    assert result.output["count"] == 3
+    assert calls == ["a", "b"]
+
+
+def test_a_save_over_a_damaged_head_is_refused(path: Path) -> None:
+    async def work(store: SQLiteStateStore) -> None:
+        ctx = await store.load("r")
+        assert ctx is not None
+        execute(path, "UPDATE n00dles_runs SET revision = revision + 4 WHERE run_id = 'r'")
+        before = contents(path)
+        ctx.checkpoint("b", 1)
+        with pytest.raises(StateStoreError):
+            await store.save("r", ctx)
+        assert contents(path) == before
+
+    with_store(path, work)
+
+
+@pytest.mark.parametrize("keep", [10, 100, 2_000, 4_096, 8_192, 12_288, 16_384, 20_480])
+def test_a_truncated_file_is_refused_and_left_as_it_is(path: Path, keep: int) -> None:
+    data = path.read_bytes()
+    assert keep < len(data)
+    path.write_bytes(data[:keep])
+
+    for work in (lambda store: store.load("r"), lambda store: store.load_or_create("r", {"topic": "x" * 30})):
+        with pytest.raises(StateStoreError):
+            with_store(path, work)
+
+    assert path.read_bytes() == data[:keep]
+
+
+def outcome(path: Path, wanted: dict[str, Any]) -> str:
+    async def work(store: SQLiteStateStore) -> PipelineContext | None:
+        return await store.load("r")
+
+    try:
+        ctx = with_store(path, work)
+    except StateStoreError:
+        return "refused"
+    if ctx is None:
+        return "first run"
+    return "the same" if ctx.to_dict() == wanted else "something else"
+
+
+def test_a_flipped_bit_anywhere_in_the_file_never_gives_something_else(path: Path, tmp_path: Path) -> None:
+    """The index of run ids is the one place where a flip can hide a run; it takes a look at all rows to see that."""
+    wanted = with_store(path, lambda store: store.load("r"))
+    assert wanted is not None
+    connection = sqlite3.connect(path)
+    (index_page,) = connection.execute(
+        "SELECT rootpage FROM sqlite_master WHERE type = 'index' AND tbl_name = 'n00dles_runs'"
+    ).fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.close()
+    data = path.read_bytes()
+    rng = random.Random(7)
+    places = [place for place, byte in enumerate(data) if byte and place // page_size != index_page - 1]
+    found: dict[str, int] = {}
+
+    for number in range(300):
+        copy = tmp_path / f"copy{number}.db"
+        damaged = bytearray(data)
+        damaged[rng.choice(places)] ^= 1 << rng.randrange(8)
+        copy.write_bytes(damaged)
+        result = outcome(copy, wanted.to_dict())
+        found[result] = found.get(result, 0) + 1
+        for left in tmp_path.glob(f"copy{number}.db*"):
+            left.unlink()
+
+    assert found.keys() == {"refused", "the same"}
+    assert found["refused"] > 100
+
+
+def test_a_damaged_write_ahead_log_gives_the_last_whole_record(path: Path, tmp_path: Path) -> None:
+    async def work(store: SQLiteStateStore) -> None:
+        ctx = await store.load("r")
+        assert ctx is not None
+        for number in range(5):
+            ctx.checkpoint(f"n{number}", number)
+            await store.save("r", ctx)
+        for suffix in ("", "-wal"):
+            shutil.copy(f"{path}{suffix}", tmp_path / f"copy.db{suffix}")
+
+    with_store(path, work)
+    log = tmp_path / "copy.db-wal"
+    data = bytearray(log.read_bytes())
+    data[len(data) - 2000] ^= 0xFF
+    log.write_bytes(data)
+
+    ctx = with_store(tmp_path / "copy.db", lambda store: store.load("r"))
+
+    assert ctx is not None
+    assert ctx.order == ["a", *(f"n{number}" for number in range(len(ctx.order) - 1))]
+    assert os.path.getsize(tmp_path / "copy.db") > 0
