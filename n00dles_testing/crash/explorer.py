@@ -111,6 +111,10 @@ def _explore(
     begun = time.monotonic()
     rows = _rows(player, usual, chosen, workers, on_progress)
     seconds = time.monotonic() - begun
+    if not setup.is_private and any(row.verdict is not Verdict.PASS for row in rows):
+        usual.notes.append(
+            f"runs that came to no good end are left in {setup.store_name}; their ids begin with {player.prefix}"
+        )
     undisturbed = [
         finding
         for run in usual.runs

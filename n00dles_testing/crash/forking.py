@@ -24,7 +24,7 @@ from n00dles.pipeline import Pipeline
 
 from .child import live_and_exit, load_subject
 from .dependencies import describe
-from .instrument import nodes_by_agent
+from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
 from .pipes import MessageReader, MessageWriter
@@ -155,7 +155,7 @@ class _Server:
 
 def _preload(pipeline: Pipeline) -> None:
     """Import the SDKs that the agents are going to use."""
-    for _, agent in nodes_by_agent(pipeline):
+    for agent in (callee.agent for callee in callees(pipeline)):
         with suppress(Exception):  # the first run says what is missing, and says it better
             if agent.model is not None:
                 preload = getattr(agent.resolve_provider(), "preload", None)

@@ -23,7 +23,7 @@ from .child import close_store, open_scenario_store
 from .dependencies import describe
 from .instrument import Trigger
 from .ledger import LedgerWriter
-from .life import Executor, live
+from .life import Executor, live, write_failure
 from .recorded_store import Fence, SimulatedDeath
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play_one
 
@@ -73,6 +73,9 @@ class InProcess:
             code = EXIT_FINISHED if finished else EXIT_FAILED
         except TimeoutError:
             fence.down = timed_out = True
+        except SystemExit as error:  # sys.exit in a body is an end of this life like any other
+            write_failure(ledger, "run", error)
+            code = EXIT_FAILED
         except (Exception, SimulatedDeath, BaseExceptionGroup):
             # A death may come wrapped in the group of a task group, or in whatever an executor makes of it.
             if not fence.down:

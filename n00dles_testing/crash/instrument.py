@@ -9,7 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, cast
 
 from n00dles.agent import Agent
 from n00dles.events import Event
@@ -21,7 +24,7 @@ from .points import Kind, Occurrences, Point, points_of
 from .tracing import LineWatch, code_of, watching
 from .typed import encode
 
-__all__ = ["Trigger", "instrumented", "nodes_by_agent"]
+__all__ = ["Callee", "Trigger", "callees", "instrumented"]
 
 
 class Trigger:
@@ -52,6 +55,8 @@ class Trigger:
     def observe(self, event: Event) -> None:
         """Be an observer of the run."""
         fields = _plain(event)
+        if event.name == "node_started":
+            _started.set(fields["node"])
         self.ledger.write("event", event=event.name, **fields)
         self._pass(points_of(event.name, fields))
 
@@ -78,17 +83,38 @@ class Trigger:
         self._die()
 
 
-def nodes_by_agent(pipeline: Pipeline) -> list[tuple[str, Agent]]:
-    """Return every agent that may be called, with the name of the node in whose stead it is: fallbacks included."""
-    found: list[tuple[str, Agent]] = []
-    seen: set[int] = set()
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """An agent that may be called, and the nodes in whose stead: its own, or those whose fallback it is."""
+
+    agent: Agent
+    nodes: tuple[str, ...]
+
+    @property
+    def node(self) -> str:
+        """The node that a call now is for. Only if there are several, the executor is asked which one it started."""
+        if len(self.nodes) == 1:
+            return self.nodes[0]
+        started = _started.get()
+        return started if started in self.nodes else self.agent.name
+
+
+# An observer is called in the task of the node that it is told of, so a call of that node finds the name here.
+_started: ContextVar[str] = ContextVar("n00dles_testing_started_node", default="")
+
+
+def callees(pipeline: Pipeline) -> list[Callee]:
+    """Return every agent of `pipeline` that may be called, fallbacks included."""
+    found: dict[int, Callee] = {}
     for member in pipeline.agents():
         agent: Agent | None = member
-        while agent is not None and id(agent) not in seen:
-            seen.add(id(agent))
-            found.append((member.name, agent))
+        passed: set[int] = set()
+        while agent is not None and id(agent) not in passed:
+            passed.add(id(agent))
+            nodes = found[id(agent)].nodes if id(agent) in found else ()
+            found[id(agent)] = Callee(agent, (*nodes, member.name))
             agent = agent.fallback
-    return found
+    return list(found.values())
 
 
 @contextmanager
@@ -96,11 +122,12 @@ def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
     restore: list[Callable[[], None]] = []
     try:
-        for node, agent in nodes_by_agent(pipeline):
+        for callee in callees(pipeline):
+            agent = callee.agent
             if agent.model is None:
-                restore.append(_replace(agent, "fn", _recorded_body(node, agent.fn, trigger)))
+                restore.append(_replace(agent, "fn", _recorded_body(callee, agent.fn, trigger)))
             else:
-                provider = _RecordedProvider(node, agent.resolve_provider(), trigger)
+                provider = _RecordedProvider(callee, agent.resolve_provider(), trigger)
                 restore.append(_replace(agent, "provider", provider))
         yield
     finally:
@@ -114,25 +141,20 @@ def _replace(agent: Agent, name: str, value: Any) -> Callable[[], None]:
     return lambda: object.__setattr__(agent, name, before)
 
 
-def _recorded_body(node: str, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(body):
+def _recorded_body(callee: Callee, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(body) or inspect.iscoroutinefunction(getattr(body, "__call__", None)):  # noqa: B004
 
         async def recorded_async(*args: Any, **kwargs: Any) -> Any:
-            with _recorded_call(node, body, trigger, args, kwargs) as finish:
-                return finish(await body(*args, **kwargs))
+            with _Recording(callee.node, body, trigger, args, kwargs) as recording:
+                return recording.returned(await body(*args, **kwargs))
 
         return _dressed(recorded_async, body)
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
-        with _recorded_call(node, body, trigger, args, kwargs) as finish:
-            output = body(*args, **kwargs)
-            return _recorded_await(output, finish) if inspect.isawaitable(output) else finish(output)
+        with _Recording(callee.node, body, trigger, args, kwargs) as recording:
+            return recording.returned(body(*args, **kwargs))
 
     return _dressed(recorded, body)
-
-
-async def _recorded_await(output: Awaitable[Any], finish: Callable[[Any], Any]) -> Any:
-    return finish(await output)
 
 
 def _dressed(wrapper: Callable[..., Any], body: Callable[..., Any]) -> Callable[..., Any]:
@@ -143,29 +165,60 @@ def _dressed(wrapper: Callable[..., Any], body: Callable[..., Any]) -> Callable[
     return wrapper
 
 
-@contextmanager
-def _recorded_call(
-    node: str, body: Callable[..., Any], trigger: Trigger, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Iterator[Callable[[Any], Any]]:
-    dies = trigger.enters(node)
-    arguments = {**{str(index): encode(value) for index, value in enumerate(args)}, **_encoded(kwargs)}
-    trigger.ledger.write("call_start", node=node, arguments=arguments)
-    code = code_of(body)
-    watch: LineWatch | None = None
-    if code is not None and (dies or trigger.record):
-        watch = LineWatch(code, trigger.line if dies else None, lambda line: trigger.fire(f"line {line} of its body"))
+class _Recording:
+    """One call of a body on its way into the ledger; the context in which it is made.
 
-    def finish(output: Any) -> Any:
-        trigger.ledger.write("call_end", node=node, output=encode(output), lines=watch.lines if watch else None)
+    A function that returns an awaitable has returned when that is through; it is awaited outside.
+    """
+
+    def __init__(
+        self,
+        node: str,
+        body: Callable[..., Any],
+        trigger: Trigger,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> None:
+        self._node = node
+        self._ledger = trigger.ledger
+        dies = trigger.enters(node)
+        arguments = {**{str(index): encode(value) for index, value in enumerate(args)}, **_encoded(kwargs)}
+        self._ledger.write("call_start", node=node, arguments=arguments)
+        code = code_of(body)
+        self._watch: LineWatch | None = None
+        if code is not None and (dies or trigger.record):
+            line = trigger.line if dies else None
+            self._watch = LineWatch(code, line, lambda number: trigger.fire(f"line {number} of its body"))
+        self._watching = watching(self._watch)
+
+    def __enter__(self) -> Self:
+        self._watching.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._watching.__exit__(kind, error, traceback)
+        if error is not None:
+            self._write(error=f"{type(error).__name__}: {error}")
+
+    def returned(self, output: Any) -> Any:
+        """Write that the body has returned `output`, and pass it on."""
+        if inspect.isawaitable(output):
+            return self._awaited(output)
+        self._write(output=encode(output))
         return output
 
-    try:
-        with watching(watch):
-            yield finish
-    except BaseException as error:
-        lines = watch.lines if watch else None
-        trigger.ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}", lines=lines)
-        raise
+    async def _awaited(self, output: Awaitable[Any]) -> Any:
+        try:
+            awaited = await output
+        except BaseException as error:
+            self._write(error=f"{type(error).__name__}: {error}")
+            raise
+        return self.returned(awaited)
+
+    def _write(self, **how: Any) -> None:
+        self._ledger.write("call_end", node=self._node, lines=self._watch.lines if self._watch else None, **how)
 
 
 def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,8 +228,8 @@ def _encoded(values: Mapping[str, Any]) -> dict[str, Any]:
 class _RecordedProvider:
     """The provider of one agent; what goes through it is written down."""
 
-    def __init__(self, node: str, inner: Provider, trigger: Trigger) -> None:
-        self._node = node
+    def __init__(self, callee: Callee, inner: Provider, trigger: Trigger) -> None:
+        self._callee = callee
         self._inner = inner
         self._trigger = trigger
         # Capabilities may be looked for without calling, so they have to be attributes of their own.
@@ -186,28 +239,28 @@ class _RecordedProvider:
 
     async def complete(self, prompt: str, system: str, **kwargs: Any) -> LLMResponse:
         """Send the request and return the answer, unless this is the request at which the process dies."""
-        trigger, ledger = self._trigger, self._trigger.ledger
-        dies = trigger.enters(self._node)
-        ledger.write("call_start", node=self._node)
-        ledger.write("llm_request", node=self._node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
+        trigger, ledger, node = self._trigger, self._trigger.ledger, self._callee.node
+        dies = trigger.enters(node)
+        ledger.write("call_start", node=node)
+        ledger.write("llm_request", node=node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
         if dies and trigger.arm is not None:
             ledger.write("at_point", point=str(trigger.point), where="the LLM has been paid and has not replied")
             trigger.arm()
         try:
             response = await self._inner.complete(prompt, system, **kwargs)
         except BaseException as error:
-            ledger.write("call_end", node=self._node, error=f"{type(error).__name__}: {error}")
+            ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}")
             raise
         if dies:  # there is no such server, or the request went elsewhere
             trigger.fire("the LLM has been paid and its reply is not used")
         ledger.write(
             "llm_reply",
-            node=self._node,
+            node=node,
             content=response.content,
             input_tokens=response.input_tokens,
             output_tokens=response.output_tokens,
         )
-        ledger.write("call_end", node=self._node, output=encode(response.content))
+        ledger.write("call_end", node=node, output=encode(response.content))
         return response
 
     def __getattr__(self, name: str) -> Any:

@@ -28,7 +28,10 @@ Plan = tuple[Point | None, ...]
 
 
 class Player:
-    """Plays scenarios of one pipeline with the same inputs. `lines` (see `Scenario`) is set once known."""
+    """Plays scenarios of one pipeline with the same inputs.
+
+    Run ids begin with `prefix`; `lines` (see `Scenario`) is set once it is known.
+    """
 
     def __init__(
         self,
@@ -42,13 +45,13 @@ class Player:
     ) -> None:
         self.setup = setup
         self.inputs = inputs
+        self.prefix = f"crash-{uuid.uuid4().hex[:8]}-"
         self.lines: dict[str, int] = {}
         self._folder = folder
         self._environment = environment
         self._paid = paid
         self._time_limit = time_limit
         self._numbers = itertools.count(1)
-        self._token = uuid.uuid4().hex[:8]
 
     def undisturbed(self) -> Played:
         """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it."""
@@ -104,7 +107,7 @@ class Player:
 
     def _scenario(self, plan: Plan, *, record: bool) -> Scenario:
         number = next(self._numbers)
-        run_id = f"crash-{self._token}-{number}"
+        run_id = f"{self.prefix}{number}"
         location = self._folder / str(number)
         location.mkdir()
         environment = self._environment(run_id) if callable(self._environment) else self._environment or {}
