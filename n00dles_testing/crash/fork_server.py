@@ -64,14 +64,14 @@ class ForkServer:
         sent: dict[str, Scenario] = {}
         while True:
             for scenario in islice(waiting, lanes - len(sent)):
-                sent[scenario.run_id] = scenario
+                sent[scenario.id] = scenario
                 self._requests.write(scenario.to_dict())
             if not sent:
                 return
             # Every life has a limit of its own, and the server keeps it; this one is for a server that hangs.
             limit = max((len(s.plan) + 2) * s.time_limit for s in sent.values()) + _GRACE_SECONDS
             reply = self._receive(limit)
-            yield sent.pop(reply["run_id"]), [LifeEnd(**end) for end in reply["lives"]]
+            yield sent.pop(reply["id"]), [LifeEnd(**end) for end in reply["lives"]]
 
     def close(self) -> None:
         """End the server and, with it, any child that lives."""

@@ -122,7 +122,7 @@ class _Server:
         except StopIteration as stop:
             if lane.scenario.record:
                 _warm(lane.scenario)
-            self._replies.write({"run_id": lane.scenario.run_id, "lives": [asdict(end) for end in stop.value]})
+            self._replies.write({"id": lane.scenario.id, "lives": [asdict(end) for end in stop.value]})
 
     def _begin(
         self, scenario: Scenario, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest

@@ -17,13 +17,15 @@ __all__ = ["Call", "History", "Life", "Said", "Save", "same"]
 class Call:
     """One true call of a node. `began` and `ended` are positions in the ledger; `ended` is None for one cut short.
 
-    A body has `arguments`, a model a `request` (prompt, system, and the rest), each as typed JSON.
+    A body has `arguments`, a model a `request` (prompt, system, and the rest), each as typed JSON. `key` is the
+    idempotency key that it could see, None if the executor offers none.
     """
 
     node: str
     life: int
     began: int
     arguments: dict[str, Any] | None = None
+    key: str | None = None
     request: dict[str, Any] | None = None
     ended: int | None = None
     output: Any = None
@@ -168,7 +170,8 @@ def _take(life: Life, position: int, entry: Entry) -> None:
 
 def _take_call(life: Life, position: int, entry: Entry) -> None:
     if entry.kind == "call_start":
-        life.calls.append(Call(entry["node"], life.number, position, arguments=entry.get("arguments")))
+        arguments, key = entry.get("arguments"), entry.get("key")
+        life.calls.append(Call(entry["node"], life.number, position, arguments, key))
         return
     call = next((c for c in reversed(life.calls) if c.node == entry["node"] and c.ended is None), None)
     if call is None:

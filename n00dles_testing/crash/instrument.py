@@ -16,6 +16,7 @@ from typing import Any, Self, cast
 
 from n00dles.agent import Agent
 from n00dles.events import Event
+from n00dles.idempotency import current_idempotency_key
 from n00dles.pipeline import Pipeline
 from n00dles.providers.base import LLMResponse, Provider
 
@@ -183,7 +184,7 @@ class _Recording:
         self._ledger = trigger.ledger
         dies = trigger.enters(node)
         arguments = {**{str(index): encode(value) for index, value in enumerate(args)}, **_encoded(kwargs)}
-        self._ledger.write("call_start", node=node, arguments=arguments)
+        self._ledger.write("call_start", node=node, key=current_idempotency_key(), arguments=arguments)
         code = code_of(body)
         self._watch: LineWatch | None = None
         if code is not None and (dies or trigger.record):
@@ -241,7 +242,7 @@ class _RecordedProvider:
         """Send the request and return the answer, unless this is the request at which the process dies."""
         trigger, ledger, node = self._trigger, self._trigger.ledger, self._callee.node
         dies = trigger.enters(node)
-        ledger.write("call_start", node=node)
+        ledger.write("call_start", node=node, key=current_idempotency_key())
         ledger.write("llm_request", node=node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
         if dies and trigger.arm is not None:
             ledger.write("at_point", point=str(trigger.point), where="the LLM has been paid and has not replied")

@@ -68,8 +68,8 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
 
     A node is in flight from its start until its save is acknowledged. One that had returned before a save began, and
     was left out of it, is in flight no more, nor is one for which no save was begun while others went on. Nor is a node
-    called more often in one life than it needs, or paid for.
-    Seen in: microsoft/agent-framework #2075 (a fan-out saved when all members are done).
+    called more often in one life than it needs, or paid for. Each attempt of a node carries the same idempotency key.
+    Seen in: microsoft/agent-framework #2075 (a fan-out saved when all members are done), #3938 (no key).
     """
     for life in case.history.working[1:]:
         called = {call.node for call in life.calls}
@@ -84,6 +84,7 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
                             "still running",
                         )
     yield from _twice_in_one_life(case)
+    yield from _another_key(case)
     yield from _overpaid(case)
 
 
@@ -132,6 +133,17 @@ def _twice_in_one_life(case: Case) -> Iterator[tuple[str, str]]:
             )
             if repeated and len(calls) > usual:
                 yield f"`{node}` was called {len(calls)} times in life {life.number}; undisturbed it takes {usual}", ""
+
+
+def _another_key(case: Case) -> Iterator[tuple[str, str]]:
+    keys: dict[str, str] = {}
+    for call in case.history.calls:
+        if call.key is not None and keys.setdefault(call.node, call.key) != call.key:
+            yield (
+                f"`{call.node}` got another idempotency key in life {call.life} than before",
+                "whoever carries out its effect cannot see that it is the same one, and does it again",
+            )
+            return
 
 
 def _turned_down(life: Life, node: str, one: Call, other: Call) -> bool:

@@ -26,11 +26,14 @@ __all__ = ["Paid", "Player"]
 Paid = Callable[[str], int]
 Plan = tuple[Point | None, ...]
 
+_RUN_ID = "crash"
+"""The id of every run that has a store to itself: what a node makes of it is then the same in all of them."""
+
 
 class Player:
     """Plays scenarios of one pipeline with the same inputs.
 
-    Run ids begin with `prefix`; `lines` (see `Scenario`) is set once it is known.
+    Ids of scenarios begin with `prefix`; `lines` (see `Scenario`) is set once it is known.
     """
 
     def __init__(
@@ -78,11 +81,11 @@ class Player:
         def scenarios() -> Iterator[Scenario]:
             for plan in plans:
                 scenario = self._scenario(plan, record=record)
-                begun[scenario.run_id] = (plan, time.monotonic(), self._count_paid(scenario))
+                begun[scenario.id] = (plan, time.monotonic(), self._count_paid(scenario))
                 yield scenario
 
         for scenario, ends in self.setup.backend.play(scenarios(), lanes):
-            plan, started, before = begun.pop(scenario.run_id)
+            plan, started, before = begun.pop(scenario.id)
             paid = None if self._paid is None else self._count_paid(scenario) - before
             yield Played(plan, History(read_ledger(scenario.ledger), ends), paid, time.monotonic() - started)
 
@@ -103,16 +106,17 @@ class Player:
         return shlex.join(words)
 
     def _count_paid(self, scenario: Scenario) -> int:
-        return 0 if self._paid is None else self._paid(scenario.run_id)
+        return 0 if self._paid is None else self._paid(scenario.id)
 
     def _scenario(self, plan: Plan, *, record: bool) -> Scenario:
         number = next(self._numbers)
-        run_id = f"{self.prefix}{number}"
+        scenario_id = f"{self.prefix}{number}"
         location = self._folder / str(number)
         location.mkdir()
-        environment = self._environment(run_id) if callable(self._environment) else self._environment or {}
+        environment = self._environment(scenario_id) if callable(self._environment) else self._environment or {}
         return Scenario(
-            run_id=run_id,
+            id=scenario_id,
+            run_id=_RUN_ID if self.setup.is_private else scenario_id,
             inputs=self.inputs,
             store=self.setup.store_at(str(location)),
             location=str(location),

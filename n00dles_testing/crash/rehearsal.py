@@ -34,6 +34,7 @@ def rehearse() -> None:
     """Live one scenario in this process, on SQLite in a folder that is removed again."""
     with tempfile.TemporaryDirectory(prefix="n00dles-rehearsal-") as folder:
         scenario = Scenario(
+            id="rehearsal",
             run_id="rehearsal",
             inputs={"text": "x"},
             store=f"sqlite:///{folder}/run.db",

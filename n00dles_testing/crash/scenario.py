@@ -43,12 +43,14 @@ class Subject:
 class Scenario:
     """One run and its plan: where each life is killed, in order. Lives beyond the plan are left alone.
 
+    `id` tells it from all others; `run_id` need not, since a run may depend on its id and has to be comparable.
     `store` is a URL or a factory target; `location` a folder that is this scenario's own. `lines` says, for each point
     during a body, at which line executed (counting from 1) its middle is. `environment` is put into that of each life.
     `record` has each body's lines counted, `forget` has the run deleted after a good end, since the store is
     somebody's. `time_limit` is seconds a life.
     """
 
+    id: str
     run_id: str
     inputs: Mapping[str, Any]
     store: str

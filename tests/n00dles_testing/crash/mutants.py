@@ -11,10 +11,12 @@ import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import n00dles
 from n00dles import PipelineContext, RunResult
 from n00dles.events import Observer
+from n00dles.idempotency import node_call
 from n00dles.pipeline import Branch, Pipeline
 from n00dles.stores.base import StateStore
 
@@ -153,6 +155,18 @@ class SavesAtTheJoin(Executor):
                     await self.inner.save(run_id, ctx)
 
         return AtTheJoin(store)
+
+
+class DrawsANewKey(Executor):
+    """Gives each life its own idempotency keys."""
+
+    breaks = "E03"
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        with patch("n00dles.attempts.node_call", lambda run_id, node: node_call(run_id + " again", node)):
+            return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
 
 
 async def was_unfinished(store: Any, run_id: str) -> bool:

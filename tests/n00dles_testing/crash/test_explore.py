@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from n00dles import agent, pipeline
+from n00dles import agent, idempotency_key, pipeline
 from n00dles_testing.crash import ExplorationError, ExplorationReport, Progress, explore
 from n00dles_testing.crash.points import Point
 from n00dles_testing.verdicts import Verdict
@@ -204,6 +204,22 @@ def test_a_pipeline_that_differs_by_itself_is_unknown_not_failed_and_says_which_
     assert verdicts["E02"] is Verdict.PASS
     assert "`roll` returned" in report.notes[-1]
     assert report.ok
+
+
+@agent
+def charge(amount: int) -> dict[str, object]:
+    return {"amount": amount, "receipt": idempotency_key()}
+
+
+charging = pipeline(charge, name="charging")
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_pipeline_that_uses_its_idempotency_key_is_the_same_in_every_run(mode: str) -> None:
+    report = explore(charging, {"amount": 7}, mode=mode)
+
+    assert report.verdict is Verdict.PASS
+    assert not any("differ" in note for note in report.notes)
 
 
 @agent

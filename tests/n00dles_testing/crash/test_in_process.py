@@ -23,6 +23,7 @@ from tests.n00dles_testing.crash import mutants, pipelines
 
 def scenario(folder: Path, *plan: str, **inputs: Any) -> Scenario:
     return Scenario(
+        id="run",
         run_id="run",
         inputs=inputs,
         store="memory://",

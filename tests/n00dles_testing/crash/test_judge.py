@@ -40,6 +40,8 @@ def test_the_correct_executor_passes_every_clause_at_every_point(subject: tuple[
         (mutants.ForgetsTheLastNode(), CHAIN),
         (mutants.HoldsBackTheFirstMember(), FAN),
         (mutants.SavesAtTheJoin(), FAN),
+        (mutants.DrawsANewKey(), CHAIN),
+        (mutants.DrawsANewKey(), CONVERSATION),
         (mutants.ReturnsText(), CHAIN),
         (mutants.PassesDicts(), CHAIN),
         (mutants.AsksAnotherQuestion(), CONVERSATION),
@@ -103,6 +105,12 @@ MESSAGES = [
         "during:right",
         "`left` was called again in life 2, though it had returned in life 1 and no save of it was begun, though other "
         "nodes went on.",
+    ),
+    (
+        mutants.DrawsANewKey(),
+        CONVERSATION,
+        "after:ask",
+        "`ask` got another idempotency key in life 2 than before.",
     ),
     (
         mutants.ReturnsText(),

@@ -44,6 +44,7 @@ def scenario(folder: Path, *plan: str, run_id: str = "run", **options: float) ->
     location = folder / run_id
     location.mkdir()
     return Scenario(
+        id=run_id,
         run_id=run_id,
         inputs={"text": "tea"},
         store=f"sqlite:///{location}/run.db",
@@ -130,7 +131,7 @@ def test_scenarios_in_two_lanes_overlap_and_are_told_apart(tmp_path: Path) -> No
     wanted = [scenario(tmp_path, "during:shout", run_id=f"run{number}") for number in range(6)]
 
     try:
-        played = {done.run_id: ends for done, ends in server.play(wanted, lanes=2)}
+        played = {done.id: ends for done, ends in server.play(wanted, lanes=2)}
     finally:
         server.close()
 
