@@ -11,10 +11,10 @@ result = run(pipeline(researcher), topic="agentic search")
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .agent import Agent, agent
-from .api import aresume, arun, resume, run
-from .config import configure
-from .context import PipelineContext
 from .errors import (
     AgentInputError,
     AgentOutputError,
@@ -35,13 +35,18 @@ from .errors import (
     StateStoreError,
     StoreVersionError,
 )
-from .events import Event, Observer
 from .idempotency import idempotency_key
 from .pipeline import Branch, Parallel, Pipeline, branch, parallel, pipeline
 from .providers import LLMResponse, Provider
-from .result import AgentTrace, RunResult
 from .retry import RetryPolicy
-from .stores import InMemoryStateStore, SQLiteStateStore, StateStore
+
+if TYPE_CHECKING:
+    from .api import aresume, arun, resume, run
+    from .config import configure
+    from .context import PipelineContext
+    from .events import Event, Observer
+    from .result import AgentTrace, RunResult
+    from .stores import InMemoryStateStore, SQLiteStateStore, StateStore
 
 __version__ = "0.1.0"
 
@@ -90,3 +95,32 @@ __all__ = [
     "resume",
     "run",
 ]
+
+# A module that only defines pipelines does not pay for the event loop and the database: these come with their first use
+# (PEP 562).
+_HOMES = {
+    "AgentTrace": "result",
+    "Event": "events",
+    "InMemoryStateStore": "stores",
+    "Observer": "events",
+    "PipelineContext": "context",
+    "RunResult": "result",
+    "SQLiteStateStore": "stores",
+    "StateStore": "stores",
+    "aresume": "api",
+    "arun": "api",
+    "configure": "config",
+    "resume": "api",
+    "run": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -21,19 +21,16 @@ from .errors import SerializationError
 
 __all__ = ["checked_dump"]
 
-MAX_DEPTH = 200
-"""Levels of nesting that are accepted; deeper values would overflow the parser of another process."""
-
 _SEQUENCES = (list, tuple, set, frozenset, deque)
 
 
-def checked_dump(model: BaseModel, path: str) -> Any:
+def checked_dump(model: BaseModel, path: str, max_depth: int) -> Any:
     """Return `model.model_dump(mode="json")`. Raises `SerializationError` naming the part that it would lose."""
     try:
         dumped = model.model_dump(mode="json", warnings="error")
     except Exception as error:  # a serializer or a computed field may raise anything
         raise SerializationError(path, f"is a {type(model).__name__} that cannot be dumped: {error}") from error
-    for place, secret in _secrets(model, path, 0):
+    for place, secret in _secrets(model, path, max_depth):
         asterisks = to_jsonable_python(secret)
         if asterisks and _holds(dumped, asterisks):
             raise SerializationError(
@@ -45,9 +42,9 @@ def checked_dump(model: BaseModel, path: str) -> Any:
     return dumped
 
 
-def _secrets(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
-    if depth > MAX_DEPTH:
-        raise SerializationError(path[:80] + "…", f"is nested more than {MAX_DEPTH} levels deep; flatten it.")
+def _secrets(value: Any, path: str, levels: int) -> Iterator[tuple[str, Any]]:
+    if levels < 0:
+        raise SerializationError(path[:80] + "…", "is nested too many levels deep, or contains itself; flatten it.")
     if isinstance(value, Secret | SecretStr | SecretBytes):
         yield path, value
         return
@@ -61,7 +58,7 @@ def _secrets(value: Any, path: str, depth: int) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, _SEQUENCES):
         parts = ((f"[{index}]", part) for index, part in enumerate(value))
     for step, part in parts:
-        yield from _secrets(part, path + step, depth + 1)
+        yield from _secrets(part, path + step, levels - 1)
 
 
 def _holds(dumped: Any, text: str) -> bool:

@@ -21,7 +21,6 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
 
-from .dumping import MAX_DEPTH, checked_dump
 from .errors import ConfigurationError, SerializationError
 
 __all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
@@ -29,6 +28,9 @@ __all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
 type_adapter_errors = (PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
 
 JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
+
+MAX_DEPTH = 200
+"""Levels of nesting that are accepted; deeper values would overflow the parser of another process."""
 
 _SHOWN_CHARACTERS = 40
 
@@ -109,7 +111,9 @@ def _convert(value: Any, path: str, depth: int) -> JSONValue:
     if kind is dict:
         return _object(value, path, depth)
     if isinstance(value, BaseModel):
-        return _convert(checked_dump(value, path), path, depth + 1)
+        from .dumping import checked_dump  # slow to import, and needed only once there is a model
+
+        return _convert(checked_dump(value, path, MAX_DEPTH), path, depth + 1)
     raise SerializationError(path, _refusal(value))
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigurationError
-from .anthropic import AnthropicProvider
 from .base import LLMResponse, Provider
-from .openai import OpenAIProvider
+
+if TYPE_CHECKING:
+    from .anthropic import AnthropicProvider
+    from .openai import OpenAIProvider
 
 __all__ = ["AnthropicProvider", "LLMResponse", "OpenAIProvider", "Provider", "provider_for"]
 
@@ -34,9 +37,26 @@ def provider_for(model: str) -> Provider:
 
 @cache
 def _openai() -> OpenAIProvider:
+    from .openai import OpenAIProvider
+
     return OpenAIProvider()
 
 
 @cache
 def _anthropic() -> AnthropicProvider:
+    from .anthropic import AnthropicProvider
+
     return AnthropicProvider()
+
+
+def __getattr__(name: str) -> Any:
+    # Both bring the event loop with them, which a module that only defines pipelines does not need.
+    if name == "AnthropicProvider":
+        from .anthropic import AnthropicProvider
+
+        return AnthropicProvider
+    if name == "OpenAIProvider":
+        from .openai import OpenAIProvider
+
+        return OpenAIProvider
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 __all__ = ["LLMResponse", "Provider"]
 
 
 class LLMResponse(BaseModel):
     """The answer of a model. Tokens are those that the provider bills; `latency_ms` is wall time of the call."""
+
+    # Its schema is built with the first answer, not with `import n00dles`.
+    model_config = ConfigDict(defer_build=True)
 
     content: str
     model: str = ""
