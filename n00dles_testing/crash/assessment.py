@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
@@ -13,9 +13,7 @@ from .judge import CLAUSES
 from .points import Point
 from .story import tell
 
-__all__ = ["Played", "assess", "clause_results", "judge"]
-
-Replay = Callable[[Point | None], str | None]
+__all__ = ["Played", "assess", "clause_results", "undisturbed_findings"]
 
 _UNDISTURBED = ("E01", "E17")
 """The clauses that an undisturbed run can break as well."""
@@ -31,10 +29,10 @@ class Played:
     seconds: float
 
 
-def judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Finding]:
+def _judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Finding]:
     """Return all faults of one scenario."""
     return [
-        Finding(clause.id, message + ".", tell(case.history, why), replay)
+        Finding(clause.id, message.rstrip(".") + ".", tell(case.history, why), replay)
         for clause in clauses
         if not (clause.comparing and case.baseline.unsettled)
         for message, why in clause.check(case)
@@ -46,7 +44,7 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
     history = played.history
     vacuous = _not_killed(played)
     paid = None if played.paid is None or usually_paid is None else (played.paid, usually_paid)
-    findings = [] if vacuous else judge(Case(history, baseline, paid), CLAUSES, replay)
+    findings = [] if vacuous else _judge(Case(history, baseline, paid), CLAUSES, replay)
     settled = not vacuous and not baseline.unsettled
     verdict = overall(
         [
@@ -96,7 +94,7 @@ def clause_results(
 def undisturbed_findings(history: History, baseline: Baseline, replay: str | None) -> list[Finding]:
     """Judge a run that nobody disturbed."""
     clauses = [clause for clause in CLAUSES if clause.id in _UNDISTURBED]
-    return judge(Case(history, baseline), clauses, replay)
+    return _judge(Case(history, baseline), clauses, replay)
 
 
 def _not_killed(played: Played) -> str:

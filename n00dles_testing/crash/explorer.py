@@ -51,11 +51,11 @@ def explore(
     fork), "spawn" or "in-process".
 
     `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
-    default one a processor, at most two).
+    default one a processor, at most two). `time_limit` is seconds a life; one that takes longer is ended, and judged.
+
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
-    `life.Executor`), as a target or an object. `time_limit` is seconds a life; one that takes longer is ended, and
-    judged.
+    `life.Executor`), as a target or an object.
 
     Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
     """

@@ -63,7 +63,8 @@ def _same_arguments(case: Case) -> Iterator[tuple[str, str]]:
         if difference is None:
             continue
         path, before, after = difference
-        where = f"`{call.node}` got {_at(after)} on resume (life {call.life}, {path.lstrip('.') or 'arguments'})"
+        when = f"on resume (life {call.life}" if call.life > 1 else "(life 1"
+        where = f"`{call.node}` got {_at(after)} {when}, {path.lstrip('.') or 'arguments'})"
         if describe(before) != describe(after):
             yield (
                 f"{where} where it got {_at(before, after)} before: annotate the parameter, or read it as "

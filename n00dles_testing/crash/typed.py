@@ -68,7 +68,7 @@ def first_difference(before: Any, after: Any, path: str = "") -> tuple[str, Any,
     if _same_shape(before, after):
         pairs = enumerate(zip(before, after, strict=True)) if isinstance(before, list) else _pairs(before, after)
         for key, (one, other) in pairs:
-            step = f"[{key}]" if isinstance(before, list) else f".{key}"
+            step = f"[{key}]" if isinstance(before, list) else "" if _TYPE in before else f".{key}"
             found = first_difference(one, other, path + step)
             if found is not None:
                 return found

@@ -110,4 +110,4 @@ def test_a_difference_is_found_where_it_is_and_named_by_its_types() -> None:
 def test_a_difference_deep_inside_is_found_by_its_path() -> None:
     difference = first_difference(encode({"a": [1, {"b": (2, 3)}]}), encode({"a": [1, {"b": (2, 4)}]}))
 
-    assert difference == (".a[1].b.items[1]", 3, 4)
+    assert difference == (".a[1].b[1]", 3, 4)
