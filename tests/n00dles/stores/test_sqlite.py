@@ -314,15 +314,13 @@ def test_files_and_threads_do_not_add_up(tmp_path: Path, closes: bool) -> None:
 
     cycle()
     gc.collect()
-    _join_idle_threads()
-    before = open_files(), threading.active_count()
+    files, threads = open_files(), set(threading.enumerate())
     for _ in range(50):
         cycle()
     gc.collect()
-    _join_idle_threads()
 
-    assert open_files() <= before[0]
-    assert threading.active_count() <= before[1]
+    assert open_files() <= files
+    assert started_since(threads) == []
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="needs /proc")
@@ -336,21 +334,20 @@ def test_runs_with_a_url_do_not_add_up_either(tmp_path: Path) -> None:
 
     cycle(0)
     gc.collect()
-    _join_idle_threads()
-    before = open_files(), threading.active_count()
+    files, threads = open_files(), set(threading.enumerate())
     for number in range(1, 30):
         cycle(number)
 
-    _join_idle_threads()
-    assert open_files() <= before[0]
-    assert threading.active_count() <= before[1]
+    assert open_files() <= files
+    assert started_since(threads) == []
 
 
-def _join_idle_threads() -> None:
-    """A thread whose store has gone ends by itself, a moment later."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("n00dles-sqlite"):
-            thread.join(10)
+def started_since(before: set[threading.Thread]) -> list[threading.Thread]:
+    """Return the threads of stores that are still there; one whose store has gone ends by itself, a moment later."""
+    started = set(threading.enumerate()) - before
+    for thread in started:
+        thread.join(10)
+    return [thread for thread in started if thread.is_alive()]
 
 
 def test_a_dropped_store_warns_of_nothing(tmp_path: Path) -> None:
