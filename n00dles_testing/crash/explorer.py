@@ -63,7 +63,7 @@ def explore(
     stored = stored_inputs(inputs)
     setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor)
     if paid is not None and not callable(environment):
-        workers = 1  # one count for all: scenarios must not overlap
+        workers = 1  # one count for all, see `Player.play`
     try:
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)

@@ -62,16 +62,20 @@ class ForkServer:
         """Have scenarios lived, up to `lanes` at a time. Raises `BackendError` if the server is gone."""
         waiting = iter(scenarios)
         sent: dict[str, Scenario] = {}
-        while True:
+
+        def send() -> None:
             for scenario in islice(waiting, lanes - len(sent)):
                 sent[scenario.id] = scenario
                 self._requests.write(scenario.to_dict())
-            if not sent:
-                return
+
+        send()
+        while sent:
             # Every life has a limit of its own, and the server keeps it; this one is for a server that hangs.
             limit = max((len(s.plan) + 2) * s.time_limit for s in sent.values()) + _GRACE_SECONDS
             reply = self._receive(limit)
-            yield sent.pop(reply["id"]), [LifeEnd(**end) for end in reply["lives"]]
+            done = sent.pop(reply["id"])
+            send()  # before the caller judges this one, so that nobody waits for anybody
+            yield done, [LifeEnd(**end) for end in reply["lives"]]
 
     def close(self) -> None:
         """End the server and, with it, any child that lives."""

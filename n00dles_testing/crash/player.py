@@ -75,7 +75,18 @@ class Player:
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
 
     def play(self, plans: Iterable[Plan], *, lanes: int, record: bool = False) -> Iterator[Played]:
-        """Play scenarios, `lanes` at a time, and yield each as it is done."""
+        """Play scenarios, `lanes` at a time, and yield each as it is done.
+
+        Where what was paid for one scenario cannot be told from what was paid for another, none begins before the last
+        one has been counted.
+        """
+        if self._paid is not None and not callable(self._environment):
+            for plan in plans:
+                yield from self._play([plan], lanes=1, record=record)
+        else:
+            yield from self._play(plans, lanes=lanes, record=record)
+
+    def _play(self, plans: Iterable[Plan], *, lanes: int, record: bool) -> Iterator[Played]:
         begun: dict[str, tuple[Plan, float, int]] = {}
 
         def scenarios() -> Iterator[Scenario]:

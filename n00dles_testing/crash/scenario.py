@@ -124,7 +124,8 @@ class Backend(Protocol):
     def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
         """Live scenarios to their ends, up to `lanes` at a time, and yield each as it is done.
 
-        `scenarios` is read no faster than they are lived. Raises `BackendError` if lives cannot be started.
+        The next ones go on while the caller looks at one that is done. Raises `BackendError` if lives cannot be
+        started.
         """
 
     def close(self) -> None:
