@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
@@ -21,13 +22,16 @@ from n00dles import (
     RetryPolicy,
     SQLiteStateStore,
     StateStore,
+    StateStoreError,
     arun,
     branch,
+    checkpointing,
     parallel,
     pipeline,
 )
 from n00dles.events import CheckpointSaved, Event, NodeStarted
 from n00dles.pipeline import Step
+from tests.n00dles.stores_with_faults import Fault, FaultyStore
 
 Shape = tuple[Any, ...]
 
@@ -166,6 +170,31 @@ def test_a_generated_pipeline_survives_generated_deaths_on_disk(shape: Shape, de
         store = SQLiteStateStore(Path(folder) / "runs.db")
         check(shape, store, deaths)
         asyncio.run(store.aclose())
+
+
+async def through_faults(shape: Shape, store: FaultyStore, world: World) -> Any:
+    """Run, and resume in this process as often as the store fails."""
+    while True:
+        try:
+            return (await arun(whole(shape, world), run_id="r", store=store, value={"depth": 0})).output
+        except StateStoreError:
+            continue
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(shapes, st.lists(st.sampled_from(["none", "none", "before", "after"]), max_size=20))
+def test_a_generated_pipeline_survives_generated_faults_of_the_store_without_a_second_call(
+    shape: Shape, faults: list[Fault]
+) -> None:
+    undisturbed, quiet = outcome(shape, InMemoryStateStore(), [])
+    world = World()
+
+    with mock.patch.object(checkpointing, "_FIRST_DELAY", 0):
+        output = asyncio.run(through_faults(shape, FaultyStore(faults), world))
+
+    note(f"called {world.calls}")
+    assert output == undisturbed
+    assert sorted(world.calls) == sorted(quiet.calls)
 
 
 def test_the_generated_deaths_do_happen() -> None:
