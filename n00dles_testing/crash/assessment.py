@@ -10,7 +10,7 @@ from .case import Baseline, Case, Clause
 from .exploration import ExplorationRow
 from .history import History, Life
 from .judge import CLAUSES
-from .points import Point
+from .points import Plan
 from .story import tell
 
 __all__ = ["Played", "assess", "clause_results", "undisturbed_findings"]
@@ -23,7 +23,7 @@ _UNDISTURBED = ("E01", "E17")
 class Played:
     """A scenario that was lived. `paid` is what the LLM server was paid for, None if nobody counts."""
 
-    plan: tuple[Point | None, ...]
+    plan: Plan
     history: History
     paid: int | None
     seconds: float
@@ -52,12 +52,12 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
             *(Verdict.FAIL for _ in findings[:1]),
         ]
     )
-    first, after = history.lives[0], history.lives[1] if len(history.lives) > 1 else None
+    killed = _life(history, len(played.plan))
     return ExplorationRow(
         plan=played.plan,
-        killed_by=first.end.signal if first.end is not None else None,
-        simulated=first.end is not None and first.end.simulated,
-        on_disk=_on_disk(after),
+        killed_by=killed.end.signal if killed is not None and killed.end is not None else None,
+        simulated=killed is not None and killed.end is not None and killed.end.simulated,
+        on_disk=_on_disk(_life(history, len(played.plan) + 1)),
         paid=played.paid,
         calls=len(history.calls),
         recalled=_recalled(history),
@@ -100,10 +100,14 @@ def undisturbed_findings(history: History, baseline: Baseline, replay: str | Non
 def _not_killed(played: Played) -> str:
     """Say why this scenario shows nothing, if so: a life did not die at its point by signal 9."""
     for number, point in enumerate(played.plan, 1):
-        life = next((life for life in played.history.lives if life.number == number), None)
-        if point is not None and (life is None or not life.died_as_planned):
+        life = _life(played.history, number)
+        if life is None or not life.died_as_planned:
             return f"the kill {point} of life {number} did not happen: {_instead(life)}"
     return ""
+
+
+def _life(history: History, number: int) -> Life | None:
+    return next((life for life in history.lives if life.number == number), None)
 
 
 def _instead(life: Life | None) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
-from .points import Point
+from .points import Plan, Point
 
 __all__ = ["ExplorationError", "ExplorationReport", "ExplorationRow", "Progress"]
 
@@ -17,15 +17,15 @@ class ExplorationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExplorationRow:
-    """One scenario: killed at `plan[0]`, resumed, and judged.
+    """One scenario: killed at `point`, resumed, and judged. `plan` has the kills of earlier lives before that one.
 
-    `killed_by` is the number of the signal that the first life died by, None if it did not die so; `simulated` if death
-    was an exception. `on_disk` are the nodes that the store held after the kill, None if it had no record of the run.
+    `killed_by` is the number of the signal that it died by, None if it did not die so; `simulated` if death was an
+    exception. `on_disk` are the nodes that the store held after the kill, None if it had no record of the run.
     `paid` is what the LLM server was paid for in all lives (None if nobody counts), `recalled` the completed nodes that
     were called again. `same_output` is None if that could not be told. `lives` counts those that had to work.
     """
 
-    plan: tuple[Point | None, ...]
+    plan: Plan
     killed_by: int | None
     simulated: bool
     on_disk: tuple[str, ...] | None
@@ -42,15 +42,15 @@ class ExplorationRow:
 
     @property
     def point(self) -> Point:
-        """The crash point of the first life."""
-        return next(point for point in self.plan if point is not None)
+        """The crash point that was tried."""
+        return self.plan[-1]
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {
             "point": str(self.point),
             "label": self.point.label,
-            "plan": [None if point is None else str(point) for point in self.plan],
+            "plan": [str(point) for point in self.plan],
             "killed_by": self.killed_by,
             "simulated": self.simulated,
             "on_disk": None if self.on_disk is None else list(self.on_disk),

@@ -19,7 +19,7 @@ from .case import Baseline
 from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
 from .history import History
 from .player import Paid, Player
-from .points import Kind, Occurrences, Point, choose, enumerate_points
+from .points import OPENING, Kind, Occurrences, Plan, Point, choose, enumerate_points
 from .scenario import BackendError
 
 __all__ = ["DEFAULT_TIME_LIMIT", "explore"]
@@ -83,11 +83,11 @@ def explore(
 
 @dataclass(frozen=True, slots=True)
 class _Usual:
-    """What the pipeline does when nobody disturbs it, twice, and the crash points on its way."""
+    """What the pipeline does when nobody disturbs it, twice, and the ways to kill it."""
 
     runs: tuple[Played, Played]
     baseline: Baseline
-    points: list[Point]
+    plans: list[Plan]
     notes: list[str]
 
 
@@ -105,7 +105,7 @@ def _explore(
     usual = _usual(player)
     paid = usual.runs[0].paid
     try:
-        chosen = choose(usual.points, at, budget)
+        chosen = choose(usual.plans, at, budget)
     except ValueError as error:
         raise ExplorationError(str(error)) from error
     begun = time.monotonic()
@@ -128,8 +128,8 @@ def _explore(
         nodes=tuple(usual.baseline.calls),
         calls=len(usual.runs[0].history.calls),
         paid=paid,
-        points=len(usual.points),
-        left_out=len(usual.points) - len(chosen),
+        points=len(usual.plans),
+        left_out=len(usual.plans) - len(chosen),
         rows=tuple(rows),
         clauses=tuple(clause_results(rows, undisturbed, usual.baseline, seconds)),
         notes=(*setup.notes, *usual.notes),
@@ -157,39 +157,54 @@ def _usual(player: Player) -> _Usual:
             f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not "
             "see them all, so what was paid is not to be relied on"
         )
-    return _Usual((first, second), baseline, points, notes)
+    return _Usual((first, second), baseline, [*((point,) for point in points), *_resumed(player, points)], notes)
+
+
+def _resumed(player: Player, points: list[Point]) -> list[Plan]:
+    """Return the plans for what only a resumed life does: the save with which it begins.
+
+    One is killed after its first save, to see whether there is such a save.
+    """
+    saved = next((point for point in points if point.kind is Kind.AFTER_SAVE), None)
+    if saved is None:
+        return []
+    (probe,) = player.play([(saved,)], lanes=1)
+    return [(saved, point) for point in _passed(probe.history, 2) if point.kind in OPENING]
 
 
 def _rows(
-    player: Player, usual: _Usual, chosen: list[Point], workers: int, on_progress: Callable[[Progress], None]
+    player: Player, usual: _Usual, chosen: list[Plan], workers: int, on_progress: Callable[[Progress], None]
 ) -> list[ExplorationRow]:
     """Try every point. A kill that did not happen gets a second chance: where calls overlap, the order is not given."""
-    rows: dict[Point, ExplorationRow] = {}
+    rows: dict[Plan, ExplorationRow] = {}
     done = 0
     for is_last_chance in (False, True):
-        missing = [(point,) for point in chosen if point not in rows or rows[point].verdict is Verdict.VACUOUS]
+        missing = [plan for plan in chosen if plan not in rows or rows[plan].verdict is Verdict.VACUOUS]
         for played in player.play(missing, lanes=workers):
             row = assess(played, usual.baseline, usual.runs[0].paid, player.replay(played.plan))
-            rows[row.point] = row
+            rows[played.plan] = row
             if is_last_chance or row.verdict is not Verdict.VACUOUS:
                 done += 1
                 on_progress(Progress(done, len(chosen), row))
-    return [rows[point] for point in chosen]
+    return [rows[plan] for plan in chosen]
 
 
 def _points(history: History) -> tuple[list[Point], list[str]]:
     """Return the crash points of an undisturbed run, and what has to be said about those that are not offered."""
-    passed = [
-        (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
-        for entry in history.entries
-        if entry.life == 1
-    ]
-    points = enumerate_points(passed)
+    points = _passed(history, 1)
     middles = _middles(history)
     models = {call.node for call in history.calls if call.request is not None}
     hidden = [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in middles]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     return [point for point in points if point not in hidden], notes
+
+
+def _passed(history: History, life: int) -> list[Point]:
+    return enumerate_points(
+        (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
+        for entry in history.entries
+        if entry.life == life
+    )
 
 
 def _middles(history: History) -> dict[str, int]:

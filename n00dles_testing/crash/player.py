@@ -17,15 +17,13 @@ from .backends import Environment, Setup
 from .exploration import ExplorationError
 from .history import History
 from .ledger import read_ledger
-from .points import Point
+from .points import Plan
 from .scenario import Scenario
 from .story import tell
 
 __all__ = ["Paid", "Player"]
 
 Paid = Callable[[str], int]
-Plan = tuple[Point | None, ...]
-
 _RUN_ID = "crash"
 """The id of every run that has a store to itself: what a node makes of it is then the same in all of them."""
 
@@ -111,9 +109,8 @@ class Player:
             words += ["--store", self.setup.store_name]
         if self.setup.mode != "fork":
             words += ["--mode", self.setup.mode]
-        for point in plan:
-            if point is not None:
-                words += ["--at", str(point)]
+        if plan:
+            words += ["--at", str(plan[-1])]
         return shlex.join(words)
 
     def _count_paid(self, scenario: Scenario) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-__all__ = ["Kind", "Occurrences", "Point", "choose", "enumerate_points", "points_of"]
+__all__ = ["OPENING", "Kind", "Occurrences", "Plan", "Point", "choose", "enumerate_points", "points_of"]
 
 
 class Kind(StrEnum):
@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
     BEFORE_OPENING_SAVE = "before-opening-save"
     AFTER_OPENING_SAVE = "after-opening-save"
-    """Around a save that carries no output: the one with which a life begins, or one that counts a failed attempt."""
+    """Around a save that carries no output: with it a resumed life begins, or a failed attempt is counted."""
 
     BEFORE = "before"
     """The node is about to be called."""
@@ -66,7 +66,7 @@ _LABELS = {
 }
 
 
-_OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
+OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +116,10 @@ def _example(kind: Kind) -> str:
     return f"{kind}:NAME" if "{}" in _LABELS[kind] else str(kind)
 
 
+Plan = tuple[Point, ...]
+"""Where a run is killed: the crash point of its first life, of its second, …; the last one is what the plan is for."""
+
+
 _BY_EVENT = {
     "run_started": (Kind.RUN_STARTED, ""),
     "node_started": (Kind.BEFORE, "node"),
@@ -162,23 +166,22 @@ def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Po
     """
     occurrences = Occurrences()
     points = [occurrences.number(point) for event, fields in passed for point in points_of(event, fields)]
-    return [point for point in points if point.occurrence == 1 or point.kind not in _OPENING]
+    return [point for point in points if point.occurrence == 1 or point.kind not in OPENING]
 
 
-def choose(points: Sequence[Point], at: Sequence[str] | None, budget: int | None) -> list[Point]:
-    """Return the points to try: those that `at` names, at most `budget` of them, spread evenly.
+def choose(plans: Sequence[Plan], at: Sequence[str] | None, budget: int | None) -> list[Plan]:
+    """Return the plans to try: those whose last point `at` names, at most `budget` of them, spread evenly.
 
     An entry of `at` is an id (`after-save:writer`), a pattern (`*-save:*`), a kind (`during`) or a node (`writer`).
     Raises `ValueError` for an entry that fits no point.
     """
-    chosen = list(points)
+    chosen = list(plans)
     if at is not None:
         for text in at:
-            if not any(_fits(point, text) for point in points):
-                raise ValueError(
-                    f"this pipeline has no crash point {text!r}. It has: {', '.join(str(point) for point in points)}."
-                )
-        chosen = [point for point in points if any(_fits(point, text) for text in at)]
+            if not any(_fits(plan[-1], text) for plan in plans):
+                known = ", ".join(str(plan[-1]) for plan in plans)
+                raise ValueError(f"this pipeline has no crash point {text!r}. It has: {known}.")
+        chosen = [plan for plan in plans if any(_fits(plan[-1], text) for text in at)]
     if budget is None or budget >= len(chosen):
         return chosen
     return [chosen[index * len(chosen) // budget] for index in range(budget)]

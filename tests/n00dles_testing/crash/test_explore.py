@@ -36,6 +36,8 @@ def test_every_point_of_a_chain_is_killed_by_signal_9_and_resumes_without_a_call
         *(f"{kind}:edit" for kind in ("before", "during", "after", "before-save", "after-save")),
         *(f"{kind}:publish" for kind in ("before", "during", "after", "before-save", "after-save")),
         "run-finished",
+        "before-opening-save",
+        "after-opening-save",
     ]
     assert {row.killed_by for row in forked.rows} == {signal.SIGKILL}
     assert {row.recalled for row in forked.rows} == {()}
@@ -61,6 +63,22 @@ def test_only_the_node_in_flight_is_called_once_more(forked: ExplorationReport) 
     assert calls["after-save:edit"] == 3
 
 
+def test_the_save_with_which_a_resumed_life_begins_is_killed_in_the_second_life(forked: ExplorationReport) -> None:
+    row = forked.rows[-1]
+
+    assert [str(point) for point in row.plan] == ["after-save:draft", "after-opening-save"]
+    assert row.on_disk == ("draft",)
+    assert row.lives == 3
+    assert row.story == (
+        "life 1   draft ✓  saved  ✗ SIGKILL after the save of draft",
+        "on disk  draft",
+        "life 2   called nothing  ✗ SIGKILL after the save without outputs",
+        "on disk  draft",
+        "life 3   edit ✓  saved  publish ✓  saved  finished",
+        "again    called nothing  finished",
+    )
+
+
 def test_a_report_goes_through_json_with_every_clause_and_the_number_of_scenarios_behind_it(
     forked: ExplorationReport,
 ) -> None:
@@ -68,12 +86,12 @@ def test_a_report_goes_through_json_with_every_clause_and_the_number_of_scenario
 
     assert form["verdict"] == "PASS"
     assert {clause["clause"]: clause["scenarios"] for clause in form["clauses"]} == {
-        "E01": 19,
-        "E02": 17,
-        "E03": 17,
-        "E04": 17,
-        "E05": 17,
-        "E17": 19,
+        "E01": 21,
+        "E02": 19,
+        "E03": 19,
+        "E04": 19,
+        "E05": 19,
+        "E17": 21,
     }
     assert form["rows"][5]["point"] == "after-save:draft"
     assert form["rows"][5]["on_disk"] == ["draft"]
@@ -260,8 +278,8 @@ def test_a_budget_spreads_the_scenarios_and_the_report_counts_what_was_left_out(
     report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", budget=4)
 
     assert len(report.rows) == 4
-    assert report.points == 17
-    assert report.left_out == 13
+    assert report.points == 19
+    assert report.left_out == 15
     assert str(report.rows[0].point) == "run-started"
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from n00dles_testing.crash.points import Kind, Point, choose, enumerate_points
+from n00dles_testing.crash.points import Kind, Plan, Point, choose, enumerate_points
 
 CHAIN: list[tuple[str, dict[str, Any]]] = [
     ("run_started", {}),
@@ -17,6 +17,10 @@ CHAIN: list[tuple[str, dict[str, Any]]] = [
     ("save_end", {"new": ["a"]}),
     ("run_finished", {}),
 ]
+
+
+def plans(points: list[Point]) -> list[Plan]:
+    return [(point,) for point in points]
 
 
 @pytest.mark.parametrize(
@@ -83,22 +87,29 @@ def test_a_save_that_fails_is_not_passed_to_its_end() -> None:
     ],
 )
 def test_points_are_chosen_by_id_node_kind_or_pattern(at: list[str], chosen: list[str]) -> None:
-    assert [str(point) for point in choose(enumerate_points(CHAIN), at, None)] == chosen
+    assert [str(point) for (point,) in choose(plans(enumerate_points(CHAIN)), at, None)] == chosen
 
 
 def test_a_group_is_chosen_by_its_id_though_it_looks_like_a_pattern() -> None:
-    points = [Point(Kind.JOINED, "parallel[a,b]"), Point(Kind.RUN_FINISHED)]
+    points = plans([Point(Kind.JOINED, "parallel[a,b]"), Point(Kind.RUN_FINISHED)])
 
     assert choose(points, ["joined:parallel[a,b]"], None) == points[:1]
 
 
+def test_a_plan_of_several_kills_is_chosen_by_its_last() -> None:
+    first, second = Point(Kind.AFTER_SAVE, "a"), Point(Kind.BEFORE_OPENING_SAVE)
+
+    assert choose([(first,), (first, second)], ["a"], None) == [(first,)]
+    assert choose([(first,), (first, second)], ["before-opening-save"], None) == [(first, second)]
+
+
 def test_a_choice_that_fits_nothing_is_an_error_not_an_empty_run() -> None:
     with pytest.raises(ValueError, match="has no crash point 'after:b'"):
-        choose(enumerate_points(CHAIN), ["after:a", "after:b"], None)
+        choose(plans(enumerate_points(CHAIN)), ["after:a", "after:b"], None)
 
 
 def test_a_budget_keeps_the_first_and_spreads_the_rest() -> None:
-    points = [Point(Kind.BEFORE, str(number)) for number in range(10)]
+    points = plans([Point(Kind.BEFORE, str(number)) for number in range(10)])
 
-    assert [point.subject for point in choose(points, None, 3)] == ["0", "3", "6"]
+    assert [point.subject for (point,) in choose(points, None, 3)] == ["0", "3", "6"]
     assert choose(points, None, 100) == points
