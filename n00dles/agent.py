@@ -41,6 +41,7 @@ class Agent(Step):
         names: Mapping[str, Any] | None = None,
     ) -> None:
         self.fn = fn
+        self._is_async = (fn, inspect.iscoroutinefunction(fn))
         self.name = checked_name(getattr(fn, "__name__", type(fn).__name__))
         self.model = model
         self.timeout = checked_timeout(timeout, self.name)
@@ -78,6 +79,15 @@ class Agent(Step):
         renamed.name = checked_name(name)
         renamed.__dict__.pop("signature", None)
         return renamed
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the body is an `async def`."""
+        fn, is_async = self._is_async
+        if fn is not self.fn:  # a test has put another one in its place
+            self._is_async = (self.fn, inspect.iscoroutinefunction(self.fn))
+            return self._is_async[1]
+        return is_async
 
     @cached_property
     def _hints(self) -> dict[str, Any]:

@@ -179,7 +179,8 @@ def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
             if source.kind == "input" and source.name in stored
         }
         try:
-            checked_arguments(agent, read)
+            if read:
+                checked_arguments(agent, read)
         except AgentInputError as error:
             raise InputsError(f"an input does not fit pipeline {whole.name!r}: {error} No node was called.") from error
 

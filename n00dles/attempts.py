@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from .agent import Agent
 from .calling import BodyThreads, Usage, call, check_output, checked_arguments
@@ -149,8 +150,7 @@ class Worker:
         return failure
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(NamedTuple):
     """An agent that may be called while the spent attempts of a node are in `range(since, until)`."""
 
     agent: Agent

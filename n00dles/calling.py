@@ -81,7 +81,7 @@ async def call(
     """
     if agent.model is not None:
         output = await _ask_model(agent, stored, usage)
-    elif inspect.iscoroutinefunction(agent.fn):
+    elif agent.is_async:
         output = await agent.fn(**arguments)
     else:
         output = await call_in_thread(threads.executor, partial(agent.fn, **arguments))

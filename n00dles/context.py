@@ -220,6 +220,8 @@ class PipelineContext:
 
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
+        if serial == self.saved_serial and not self._unsaved:
+            return
         with self._lock:
             self.saved_serial = max(self.saved_serial, serial)
             if serial == self._serial:

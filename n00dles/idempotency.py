@@ -8,8 +8,6 @@ key. See https://docs.stripe.com/api/idempotent_requests and microsoft/agent-fra
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 
 from .errors import N00dlesError
@@ -47,11 +45,14 @@ def current_idempotency_key(purpose: str = "") -> str | None:
     return None if call is None else str(uuid.uuid5(_NAMESPACE, dumps([*call, purpose])))
 
 
-@contextmanager
-def node_call(run_id: str, node: str) -> Iterator[None]:
-    """Say that what happens inside is a call of `node` in the run; the executor's side of the key."""
-    token = _call.set((run_id, node))
-    try:
-        yield
-    finally:
-        _call.reset(token)
+class node_call:  # noqa: N801 - used as a function in a with statement
+    """Say that what happens in the `with` block is a call of `node` in the run; the executor's side of the key."""
+
+    def __init__(self, run_id: str, node: str) -> None:
+        self._call = (run_id, node)
+
+    def __enter__(self) -> None:
+        self._token = _call.set(self._call)
+
+    def __exit__(self, *error: object) -> None:
+        _call.reset(self._token)
