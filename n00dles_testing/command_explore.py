@@ -104,7 +104,7 @@ class _Shown:
 def _row(scenario: Scenario, paying: bool) -> ExplorationRow:
     """Where no model is paid, the calls of nodes are counted instead."""
     return ExplorationRow(
-        point=" then ".join(point.label for point in scenario.plan if point is not None),
+        point=scenario.label,
         killed_by=_death(scenario),
         on_disk=scenario.on_disk,
         paid_calls=scenario.paid if paying and scenario.paid is not None else scenario.calls,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
-from .points import Plan, Point
+from .points import OPENING, Plan, Point
 
 __all__ = ["ExplorationError", "ExplorationReport", "ExplorationRow", "Progress"]
 
@@ -45,11 +45,21 @@ class ExplorationRow:
         """The crash point that was tried."""
         return self.plan[-1]
 
+    @property
+    def label(self) -> str:
+        """The crash point in words, for a table; of a later life than the first, with its number."""
+        life = len(self.plan)
+        if life == 1:
+            return self.point.label
+        if self.point.kind in OPENING:
+            return f"{self.point.kind.partition('-')[0]} life {life}'s first save"
+        return f"life {life}: {self.point.label}"
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {
             "point": str(self.point),
-            "label": self.point.label,
+            "label": self.label,
             "plan": [str(point) for point in self.plan],
             "killed_by": self.killed_by,
             "simulated": self.simulated,
