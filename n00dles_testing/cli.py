@@ -141,7 +141,12 @@ paid; no call leaves the machine and no key is needed. With --llm off the calls 
     "--at", multiple=True, metavar="POINT", help="Only these crash points, as before:writer. May be repeated."
 )
 @click.option("--budget", type=click.IntRange(1), metavar="N", help="At most N crash points, spread over the run.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="So many at a time.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="So many at a time. Default: one a processor, at most two.",
+)
 @click.option(
     "--llm", type=click.Choice(["auto", "off"]), default="auto", show_default=True, help="The fake LLM server."
 )
