@@ -36,6 +36,7 @@ def explore(
     mode: str | None = None,
     at: Sequence[str] | None = None,
     budget: int | None = None,
+    plans: Sequence[Plan] | None = None,
     workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     environment: Environment = None,
@@ -51,7 +52,8 @@ def explore(
     fork), "spawn" or "in-process".
 
     `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
-    default one a processor, at most two). `time_limit` is seconds a life; one that takes longer is ended, and judged.
+    default one a processor, at most two). `plans` are tried instead of every crash point, each with one point a life
+    that is killed. `time_limit` is seconds a life; one that takes longer is ended, and judged.
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
@@ -71,6 +73,7 @@ def explore(
                 player,
                 at=at,
                 budget=budget,
+                plans=plans,
                 workers=setup.lanes(workers),
                 on_progress=on_progress or _ignore,
                 started=started,
@@ -96,6 +99,7 @@ def _explore(
     *,
     at: Sequence[str] | None,
     budget: int | None,
+    plans: Sequence[Plan] | None,
     workers: int,
     on_progress: Callable[[Progress], None],
     started: float,
@@ -104,8 +108,9 @@ def _explore(
     on_progress(Progress(0, 0))
     usual = _usual(player)
     paid = usual.runs[0].paid
+    offered = usual.plans if plans is None else list(plans)
     try:
-        chosen = choose(usual.plans, at, budget)
+        chosen = choose(offered, at, budget)
     except ValueError as error:
         raise ExplorationError(str(error)) from error
     begun = time.monotonic()
@@ -128,8 +133,8 @@ def _explore(
         nodes=tuple(usual.baseline.calls),
         calls=len(usual.runs[0].history.calls),
         paid=paid,
-        points=len(usual.plans),
-        left_out=len(usual.plans) - len(chosen),
+        points=len(offered),
+        left_out=len(offered) - len(chosen),
         rows=tuple(rows),
         clauses=tuple(clause_results(rows, undisturbed, usual.baseline, seconds)),
         notes=(*setup.notes, *usual.notes),

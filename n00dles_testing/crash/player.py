@@ -17,7 +17,7 @@ from .backends import Environment, Setup
 from .exploration import ExplorationError
 from .history import History
 from .ledger import read_ledger
-from .points import Plan
+from .points import OPENING, Plan
 from .scenario import Scenario
 from .story import tell
 
@@ -100,7 +100,8 @@ class Player:
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""
-        if not self.setup.is_typed:
+        is_chain = len(plan) > 1 and plan[-1].kind not in OPENING
+        if is_chain or not self.setup.is_typed:
             return None
         words = ["n00dles-testing", "explore", self.setup.target]
         for name, value in self.inputs.items():

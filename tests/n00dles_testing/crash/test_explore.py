@@ -300,6 +300,29 @@ def test_the_command_that_replays_a_scenario_names_all_that_it_depends_on() -> N
     )
 
 
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_chain_of_kills_is_judged_as_one_scenario(mode: str) -> None:
+    chain = tuple(map(Point.parse, ["during:draft", "after:draft", "after-save:draft", "during:edit", "run-finished"]))
+
+    report = explore(pipelines.chain, {"topic": "x"}, mode=mode, plans=[chain])
+
+    (row,) = report.rows
+    assert row.verdict is Verdict.PASS
+    assert row.lives == 6
+    assert row.on_disk == ("draft", "edit", "publish")
+    assert row.calls == 6  # draft three times, edit twice, publish once
+    assert row.label == "life 5: run finished"
+
+
+def test_a_chain_with_a_kill_that_cannot_happen_is_vacuous() -> None:
+    chain = (Point.parse("after-save:draft"), Point.parse("before:draft"))
+
+    report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", plans=[chain])
+
+    assert report.rows[0].verdict is Verdict.VACUOUS
+    assert report.rows[0].reason == "the kill before:draft of life 2 did not happen: it never passed there"
+
+
 def test_progress_is_told_after_every_scenario() -> None:
     seen: list[Progress] = []
 
