@@ -12,7 +12,7 @@ from .agent import Agent
 from .calling import BodyThreads, Usage, call, check_output, checked_arguments
 from .checkpointing import Checkpointer
 from .context import PipelineContext
-from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError
+from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError, described, message_of
 from .events import NodeFailed, NodeRetried, NodeReturned, NodeStarted, Observers
 from .idempotency import node_call
 from .records import NodeRecord
@@ -96,6 +96,11 @@ class Worker:
             if limit.expired():
                 raise TimeoutError(f"node {node!r} was not done within its timeout of {turn.timeout:g} s") from error
             raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise RuntimeError(f"something that node {node!r} awaited was cancelled, and the run was not") from error
         finally:
             duration_ms = (time.perf_counter() - started) * 1000
             record.duration_ms += duration_ms
@@ -117,7 +122,7 @@ class Worker:
 
     def _after(self, lineup: list[_Turn], turn: _Turn, record: NodeRecord, error: Exception) -> _Turn | None:
         """Charge the failed attempt, and return whose turn is next."""
-        record.error = f"{type(error).__name__}: {error}"
+        record.error = described(error)
         record.spent += 1
         if isinstance(error, _FINAL):
             return None
@@ -127,22 +132,22 @@ class Worker:
 
     async def _prepare(self, node: str, turn: _Turn, following: _Turn, record: NodeRecord, error: Exception) -> None:
         """Make the failed attempt durable, and wait before the next one of the same agent."""
-        run_id, attempt = self._context.run_id, record.attempts
+        run_id, attempt, text = self._context.run_id, record.attempts, message_of(error)
         if following is not turn:
             self._observers.emit(
-                NodeFailed(run_id=run_id, node=node, attempt=attempt, error=str(error), fallback=following.agent.name)
+                NodeFailed(run_id=run_id, node=node, attempt=attempt, error=text, fallback=following.agent.name)
             )
             await self._checkpointer.save()
             return
         delay = turn.retry.delay(record.spent - turn.since)
-        self._observers.emit(NodeRetried(run_id=run_id, node=node, attempt=attempt, error=str(error), delay=delay))
+        self._observers.emit(NodeRetried(run_id=run_id, node=node, attempt=attempt, error=text, delay=delay))
         await self._checkpointer.save()
         await asyncio.sleep(delay)
 
     async def _failure(self, node: str, record: NodeRecord, error: Exception) -> PipelineFailure:
-        context = self._context
+        context, text = self._context, message_of(error)
         self._observers.emit(
-            NodeFailed(run_id=context.run_id, node=node, attempt=record.attempts, error=str(error), fallback=None)
+            NodeFailed(run_id=context.run_id, node=node, attempt=record.attempts, error=text, fallback=None)
         )
         failure = PipelineFailure(context.run_id, node, error)
         record.spent = 0

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from .agent import Agent
 from .errors import AgentInputError, AgentOutputError, AnswerError, ConfigurationError, SerializationError
 from .providers import LLMResponse
-from .serialization import JSONValue, adapter, dumps, restore, to_stored
+from .serialization import JSONValue, adapter, check_declared, dumps, restore, to_stored
 from .threads import call_in_thread
 
 __all__ = ["BodyThreads", "Usage", "call", "check_output", "check_ready", "checked_arguments", "user_prompt"]
@@ -143,7 +143,12 @@ def _without_fence(text: str) -> str:
 
 
 def check_ready(agent: Agent) -> None:
-    """Raise `ConfigurationError` if the agent's SDK or key is missing, before any node is called."""
+    """Raise `ConfigurationError` if an annotation cannot be checked, or an SDK or a key is missing, before any call."""
+    for declared in (*agent.annotations.values(), agent.returns):
+        try:
+            check_declared(declared)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"agent {agent.name!r}: {error} No node was called.") from error
     if agent.model is None:
         return
     check = getattr(agent.resolve_provider(), "check", None)

@@ -17,6 +17,7 @@ from .errors import (
     StaleContextError,
     StateStoreError,
     StoreVersionError,
+    described,
 )
 from .events import CheckpointSaved, CheckpointSaving, Observers
 from .stores.base import StateStore
@@ -100,7 +101,7 @@ class Checkpointer:
         except Exception as error:
             raise StateStoreError(
                 f"the store {self._store!r} failed to save run {run_id!r} {SAVE_ATTEMPTS} times: "
-                f"{type(error).__name__}: {error}. What the nodes returned is kept in this process; resume(pipeline, "
+                f"{described(error)}. What the nodes returned is kept in this process; resume(pipeline, "
                 f"{run_id!r}) saves it and goes on.",
                 run_id=run_id,
             ) from error

@@ -17,7 +17,7 @@ from pydantic import AliasChoices, BaseModel, PlainSerializer, RootModel, Secret
 from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
-from .errors import SerializationError
+from .errors import SerializationError, message_of
 
 __all__ = ["checked_dump"]
 
@@ -29,7 +29,9 @@ def checked_dump(model: BaseModel, path: str, max_depth: int) -> Any:
     try:
         dumped = model.model_dump(mode="json", warnings="error")
     except Exception as error:  # a serializer or a computed field may raise anything
-        raise SerializationError(path, f"is a {type(model).__name__} that cannot be dumped: {error}") from error
+        raise SerializationError(
+            path, f"is a {type(model).__name__} that cannot be dumped: {message_of(error)}"
+        ) from error
     for place, secret in _secrets(model, path, max_depth):
         asterisks = to_jsonable_python(secret)
         if asterisks and _holds(dumped, asterisks):

@@ -28,6 +28,8 @@ __all__ = [
     "StaleContextError",
     "StateStoreError",
     "StoreVersionError",
+    "described",
+    "message_of",
 ]
 
 
@@ -65,7 +67,7 @@ class PipelineFailure(N00dlesError):
         self.node_name = node_name
         self.cause = cause
         super().__init__(
-            f"run {run_id!r} failed at node {node_name!r}: {type(cause).__name__}: {cause}. "
+            f"run {run_id!r} failed at node {node_name!r}: {described(cause)}. "
             f"Completed nodes are kept; resume(pipeline, {run_id!r}) continues from them."
         )
 
@@ -193,6 +195,20 @@ class InputsChangedError(StateStoreError):
     Its completed outputs were computed from the first inputs, so using them would mix two runs. Resume without inputs,
     or start a new run.
     """
+
+
+def described(error: BaseException) -> str:
+    """Return the type and the message of any error, as text that can be stored."""
+    return f"{type(error).__name__}: {message_of(error)}"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of any error as text that can be stored: a file name in it may hold lone surrogates."""
+    try:
+        message = str(error)
+    except Exception as mistake:
+        message = f"(its message cannot be told: {type(mistake).__name__})"
+    return message.encode("utf-8", "backslashreplace").decode()
 
 
 _SHOWN_CHARACTERS = 200

@@ -12,7 +12,7 @@ from .attempts import Settings, Worker
 from .calling import check_output
 from .checkpointing import Checkpointer
 from .context import PipelineContext
-from .errors import BranchError, PipelineFailure, StateStoreError
+from .errors import BranchError, PipelineFailure, StateStoreError, described, message_of
 from .events import BranchRouted, GroupJoined, Observers, RunFailed, RunFinished, RunStarted
 from .pipeline import Branch, Parallel, Pipeline, Step
 from .serialization import JSONValue, restore
@@ -74,7 +74,7 @@ class Execution:
                 await self._checkpointer.save()
         except Exception as error:
             node = error.node_name if isinstance(error, PipelineFailure) else None
-            observers.emit(RunFailed(run_id=context.run_id, node=node, error=str(error)))
+            observers.emit(RunFailed(run_id=context.run_id, node=node, error=message_of(error)))
             raise
         finally:
             self._worker.close()
@@ -265,4 +265,4 @@ async def _call_on_error(pipeline: Pipeline, failure: PipelineFailure) -> None:
         if inspect.isawaitable(outcome):
             await outcome
     except Exception as error:
-        failure.add_note(f"and on_error of pipeline {pipeline.name!r} failed: {type(error).__name__}: {error}")
+        failure.add_note(f"and on_error of pipeline {pipeline.name!r} failed: {described(error)}")

@@ -19,13 +19,13 @@ from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 
 from .errors import ConfigurationError, SerializationError
 
-__all__ = ["MAX_DEPTH", "JSONValue", "dumps", "loads", "restore", "to_stored"]
+__all__ = ["MAX_DEPTH", "JSONValue", "adapter", "check_declared", "dumps", "loads", "restore", "to_stored"]
 
-type_adapter_errors = (PydanticSchemaGenerationError, PydanticUndefinedAnnotation)
+type_adapter_errors = (PydanticUserError, PydanticUndefinedAnnotation)
 
 JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
 
@@ -68,19 +68,36 @@ def restore(stored: JSONValue, declared: Any = Any) -> Any:
     return adapter(declared).validate_json(dumps(stored), by_alias=True, by_name=True)
 
 
-@lru_cache(maxsize=1024)
 def adapter(declared: Any) -> TypeAdapter[Any]:
     """Return the validator of a declared type, built once.
 
     Raises `ConfigurationError` for an annotation that Pydantic knows no schema for.
     """
     try:
+        hash(declared)
+    except TypeError:
+        return _new_adapter(declared, "")
+    # Python says that `date | datetime` equals `datetime | date`, and the order may decide what a value becomes.
+    return _kept_adapter(declared, "" if isinstance(declared, type) else repr(declared))
+
+
+def check_declared(declared: Any) -> None:
+    """Raise `ConfigurationError` if values cannot be checked against a declared type."""
+    if declared not in _UNDECLARED:
+        adapter(declared)
+
+
+def _new_adapter(declared: Any, _: str) -> TypeAdapter[Any]:
+    try:
         return TypeAdapter(declared)
     except type_adapter_errors as error:
         raise ConfigurationError(
-            f"the annotation {declared!r} cannot be checked: {error}. Annotate with JSON types or a Pydantic model."
+            f"the annotation {declared!r} cannot be checked: {str(error).splitlines()[0]} Annotate with JSON types or "
+            "a Pydantic model."
         ) from error
 
+
+_kept_adapter = lru_cache(maxsize=1024)(_new_adapter)
 
 _UNDECLARED: tuple[Any, ...] = (Any, object)
 

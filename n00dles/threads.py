@@ -27,7 +27,11 @@ async def call_in_thread(executor: Executor | None, work: Callable[[], T]) -> T:
     def begin() -> T:
         if not turn.acquire(blocking=False):
             raise RuntimeError("the caller has gone")
-        return context.run(work)
+        try:
+            return context.run(work)
+        except StopIteration as error:
+            # No future carries it, and whoever awaits the job would wait for ever; generators do the same (PEP 479).
+            raise RuntimeError("StopIteration came out of the call; did a next() find nothing?") from error
 
     job = asyncio.get_running_loop().run_in_executor(executor, begin)
     try:

@@ -10,7 +10,7 @@ import json
 import uuid
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable
-from typing import Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from hypothesis import given
@@ -547,6 +547,30 @@ def test_what_does_not_fit_its_declared_type_is_an_error() -> None:
         restore("text", int)
 
     assert restore("12", str) == "12"
+
+
+def test_the_order_of_a_union_is_kept_though_python_calls_both_orders_equal() -> None:
+    class Draft(BaseModel):
+        title: str
+
+    class Final(BaseModel):
+        title: str
+
+    first: Any = Draft | Final
+    other: Any = Final | Draft
+
+    values = [restore({"title": "x"}, declared) for declared in (first, other)]
+
+    assert first == other
+    assert values == [Draft(title="x"), Final(title="x")]
+
+
+def test_an_annotation_that_cannot_be_hashed_is_checked_too() -> None:
+    declared: Any = Annotated[int, {"un": "hashable"}, Field(gt=1)]
+
+    assert restore(2, declared) == 2
+    with pytest.raises(ValidationError):
+        restore(1, declared)
 
 
 def test_an_annotation_without_a_schema_says_what_to_do() -> None:
