@@ -28,8 +28,6 @@ __all__ = [
     "StaleContextError",
     "StateStoreError",
     "StoreVersionError",
-    "described",
-    "message_of",
 ]
 
 
