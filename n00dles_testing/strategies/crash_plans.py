@@ -70,7 +70,7 @@ def _plans(draw: st.DrawFn, passed: tuple[Moment, ...], max_lives: int) -> tuple
     return tuple(plan)
 
 
-_CONTINUES = st.sampled_from((False, False, True))
+_CONTINUES = st.booleans()
 
 
 def moments(prediction: Prediction, pipeline: PipelineSpec) -> list[Moment]:

@@ -1,7 +1,11 @@
 """What is drawn for a pipeline before anything has a name: plain choices, each of which means something by itself.
 
-No gene refers to another, so whatever is taken out or made simpler leaves a whole. That is why pipelines shrink well,
-and why `grow` can make a valid one of any genes. The first of each set of choices is the simplest.
+No gene refers to another, so whatever is taken out or made simpler leaves a whole, and `grow` can make a valid pipeline
+of any genes. The first of each set of choices is the simplest.
+
+Hypothesis shrinks by making single choices simpler, and can cut a list only at its end. So a node has a choice that
+takes it out (`is_there`), and a group one that puts its members one after another in its place (`is_group`): what a failure
+does not need can then go from anywhere, a choice at a time.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from hypothesis import strategies as st
 from n00dles.serialization import dumps
 
 from .json_values import json_values
+from .models import STYLES, styled
 from .spec import ALWAYS
 from .types import Choice, DictOf, FieldSpec, ListOf, ModelSpec, OneOf, OptionalOf, Record, TupleOf, TypeSpec
 
@@ -34,13 +39,13 @@ class Failing(NamedTuple):
 
 
 class NodeGene(NamedTuple):
-    """A node. `pick` chooses among what can be read by name, `style` is how it is named."""
+    """A node. `pick` chooses among what can be read by name, `hint` says how parameters and output are annotated."""
 
+    is_there: bool
     output: TypeSpec
     reads: Reads
     pick: int
-    hint: Hint
-    is_annotated: bool
+    hint: tuple[Hint, bool]
     body: tuple[Literal["async", "sync", "model"], int]
     failing: Failing
     payload: str | None
@@ -50,6 +55,7 @@ class NodeGene(NamedTuple):
 class FanOutGene(NamedTuple):
     """A fan-out."""
 
+    is_group: bool
     members: list[ChainGene]
     max_concurrency: int | None
 
@@ -57,6 +63,7 @@ class FanOutGene(NamedTuple):
 class BranchGene(NamedTuple):
     """A branch, and what chooses its route: `router` is the form of the output before it."""
 
+    is_group: bool
     routes: list[ChainGene]
     router: Router
     has_default: bool
@@ -66,6 +73,7 @@ class BranchGene(NamedTuple):
 class NestedGene(NamedTuple):
     """A pipeline inside another."""
 
+    is_group: bool
     steps: ChainGene
     is_named: bool
     retry: int | None
@@ -95,13 +103,18 @@ _MODELS: tuple[TypeSpec, ...] = (
 )
 
 
-def _sealed(types: tuple[TypeSpec, ...]) -> ModelSpec:
+_FIELD_TYPES: tuple[TypeSpec, ...] = (
+    *("int", "float", "bool", "Any", "Decimal", "UUID", "datetime", "date", "time", "timedelta"),
+)
+
+
+def _sealed(drawn: tuple[list[TypeSpec], str]) -> ModelSpec:
+    kinds, style = drawn
     names = ("total", "due", "notes")
-    return ModelSpec((_TITLE, *(FieldSpec(name, kind) for name, kind in zip(names, types, strict=False))))
+    return styled((_TITLE, *(FieldSpec(name, kind) for name, kind in zip(names, kinds, strict=False))), style)
 
 
-_FIELD_TYPES: tuple[TypeSpec, ...] = ("int", "float", "bool", "Any", "Decimal", "UUID", "datetime", "date", "timedelta")
-_FRESH_MODELS = st.lists(st.sampled_from(_FIELD_TYPES), max_size=3).map(lambda kinds: _sealed(tuple(kinds)))
+_FRESH_MODELS = st.tuples(st.lists(st.sampled_from(_FIELD_TYPES), max_size=3), STYLES).map(_sealed)
 
 _JSON_TYPES: tuple[TypeSpec, ...] = (
     "str",
@@ -129,6 +142,11 @@ _OUTPUTS: st.SearchStrategy[TypeSpec] = st.one_of(
     st.sampled_from(_JSON_TYPES), st.sampled_from(_JSON_TYPES), st.sampled_from(_MODEL_TYPES), _FRESH_MODELS
 )
 
+
+def _payload(value: Any) -> str | None:
+    return None if value is None else dumps(value)
+
+
 _KNOWN_PAYLOADS: st.SearchStrategy[str | None] = st.sampled_from(
     (
         *(None,) * 8,
@@ -139,10 +157,13 @@ _KNOWN_PAYLOADS: st.SearchStrategy[str | None] = st.sampled_from(
         "[" * 60 + "]" * 60,
     )
 )
-_PAYLOADS = st.one_of(*[_KNOWN_PAYLOADS] * 7, json_values(max_depth=3, max_leaves=4).map(dumps))
+_PAYLOADS = st.one_of(*[_KNOWN_PAYLOADS] * 7, json_values(max_depth=3, max_leaves=4).map(_payload))
 
 _READS: tuple[Reads, ...] = (*("before",) * 9, "nothing", *("names",) * 5, "input", "input", "default", "shadow")
-_HINTS: tuple[Hint, ...] = ("none", "same", "same", "loose")
+_HINTS: tuple[tuple[Hint, bool], ...] = (
+    *(("none", False), ("none", True), ("same", False), ("same", True)),
+    *(("same", False), ("same", True), ("loose", False), ("loose", True)),
+)
 _BODIES = (*((("async", 0),) * 4), ("async", 1), ("async", 2), ("async", 5), ("sync", 0), ("sync", 0), ("model", 0))
 
 _NO_FAILURE = Failing()
@@ -166,18 +187,21 @@ _FATAL = (
     Failing(1, 1, "unstorable", ((0, None),)),
     Failing(ALWAYS, 1, fallbacks=((ALWAYS, 2),)),
 )
-_ROUTERS: tuple[Router, ...] = ("text", "record", "model", "enum", "unrelated")
+_ROUTERS: tuple[Router, ...] = ("text", "record", "model", "enum", "unrelated", "unrelated")
 _STYLES = (*("plain",) * 12, "upper", "dotted", "dashed")
+
+
+_IS_THERE = st.sampled_from((False, *(True,) * 9))
 
 
 def _nodes(fatal: bool) -> st.SearchStrategy[StepGene]:
     failings = (*(_NO_FAILURE,) * 20, *_RECOVERING, *_HARMLESS, *(_FATAL if fatal else ()))
     drawn = st.tuples(
+        _IS_THERE,
         _OUTPUTS,
         st.sampled_from(_READS),
         st.integers(0, 63),
         st.sampled_from(_HINTS),
-        st.booleans(),
         st.sampled_from(_BODIES),
         st.sampled_from(failings),
         _PAYLOADS,
@@ -188,17 +212,18 @@ def _nodes(fatal: bool) -> st.SearchStrategy[StepGene]:
 
 def _groups(chain: st.SearchStrategy[ChainGene]) -> list[st.SearchStrategy[StepGene]]:
     fan_outs: st.SearchStrategy[StepGene] = st.tuples(
-        st.lists(chain, min_size=2, max_size=3), st.sampled_from((None, None, 1, 2))
+        _IS_THERE, st.lists(chain, min_size=2, max_size=3), st.sampled_from((None, None, 1, 2))
     ).map(lambda values: FanOutGene(*values))
     branches: st.SearchStrategy[StepGene] = st.tuples(
+        _IS_THERE,
         st.lists(chain, min_size=1, max_size=3),
         st.sampled_from(_ROUTERS),
         st.booleans(),
         st.booleans(),
     ).map(lambda values: BranchGene(*values))
-    nested: st.SearchStrategy[StepGene] = st.tuples(chain, st.booleans(), st.sampled_from((None, 1, 2, 3))).map(
-        lambda values: NestedGene(*values)
-    )
+    nested: st.SearchStrategy[StepGene] = st.tuples(
+        _IS_THERE, chain, st.booleans(), st.sampled_from((None, 1, 2, 3))
+    ).map(lambda values: NestedGene(*values))
     return [fan_outs, branches, nested]
 
 
@@ -206,13 +231,12 @@ def _groups(chain: st.SearchStrategy[ChainGene]) -> list[st.SearchStrategy[StepG
 def chains(fatal: bool) -> st.SearchStrategy[ChainGene]:
     """Draw the genes of a whole pipeline; `fatal` ones among them if some nodes may fail for good."""
     node = _nodes(fatal)
-    leaf: st.SearchStrategy[ChainGene] = st.one_of(
-        node.map(lambda each: [each]), node.map(lambda each: [each]), st.lists(node, min_size=1, max_size=2)
-    )
+    single = node.map(lambda each: [each])
+    leaf: st.SearchStrategy[ChainGene] = st.one_of(single, single, single, st.lists(node, min_size=1, max_size=2))
     inner_groups = _groups(leaf)
     # A group inside a group is rarer than a node by as much as it is bigger.
     inner: st.SearchStrategy[ChainGene] = st.one_of(
-        leaf, leaf, leaf, st.lists(st.one_of(node, node, *inner_groups), min_size=1, max_size=2)
+        leaf, leaf, leaf, leaf, leaf, st.lists(st.one_of(node, node, *inner_groups), min_size=1, max_size=2)
     )
     step = st.one_of(node, node, node, *_groups(inner))
     return st.lists(step, min_size=1, max_size=3)

@@ -39,7 +39,7 @@ _MOST_PARAMETERS = 3
 def grow(genes: ChainGene, max_nodes: int, retry: int) -> PipelineSpec:
     """Return the spec that `genes` stand for, cut to `max_nodes` nodes."""
     grower = _Grower(max_nodes)
-    steps = grower.chain(genes, Scope())
+    steps = grower.chain(_present(genes) or [_first_node(genes)], Scope())
     inputs = [InputSpec(name, value) for name, (_, value) in sorted(grower.inputs.items())]
     return PipelineSpec(steps, tuple(inputs), retry)
 
@@ -115,7 +115,8 @@ class _Grower:
         return [*before, BranchSpec(tuple(routes), default)]
 
     def _has_default(self, gene: BranchGene, room: int) -> bool:
-        return gene.has_default and len(gene.routes) > 1 and self._left - room > 1
+        wants = gene.has_default or gene.router == "unrelated"
+        return wants and len(gene.routes) > 1 and self._left - room > 1
 
     def _nested_step(self, gene: NestedGene, scope: Scope, room: int) -> NestedSpec:
         steps = self.chain(gene.steps, scope.inner(), room=room)
@@ -140,7 +141,7 @@ class _Grower:
             name,
             output,
             parameters=self._parameters(gene, scope, name),
-            is_annotated=gene.is_annotated,
+            is_annotated=gene.hint[1],
             is_sync=kind == "sync",
             is_model=kind == "model",
             pauses=pauses,
@@ -160,7 +161,8 @@ class _Grower:
 
     def _parameters(self, gene: NodeGene, scope: Scope, own: str) -> tuple[ParameterSpec, ...]:
         names = self._readable(gene, scope)
-        if not names and gene.reads != "nothing":
+        begins_with_nothing = scope.previous is None and gene.reads == "before" and gene.pick % 4 == 2  # noqa: PLR2004
+        if not names and gene.reads != "nothing" and not begins_with_nothing:
             names = ["text"] if scope.previous is not None and gene.reads == "before" else [f"x{gene.pick % 3 or ''}"]
         if len(names) == 1 and scope.previous is not None and names[0] not in scope.group and gene.reads != "before":
             # A single parameter would get the output before, whatever its name.
@@ -180,7 +182,8 @@ class _Grower:
             traps = [each for each in readable if each not in scope.group and gene.pick % 8 == 7]  # noqa: PLR2004
             return traps[:1]
         if gene.reads == "names" and readable:
-            start = gene.pick % len(readable)
+            # What lies on a route that may not have been taken is rare, and wanted.
+            start = len(scope.certain) if scope.possible and gene.pick % 2 else gene.pick % len(readable)
             chosen = [*readable[start:], *readable[:start]][: 1 + gene.pick % _MOST_PARAMETERS]
             return [*chosen, *(["x"] if gene.pick % 5 == 0 else [])]
         if gene.reads == "default":
@@ -192,7 +195,7 @@ class _Grower:
         return []
 
     def _parameter(self, name: str, index: int, gene: NodeGene, scope: Scope, is_only: bool) -> ParameterSpec:
-        hint = gene.hint if (gene.pick >> index) % 2 == 0 else "none"
+        hint = gene.hint[0] if (gene.pick >> index) % 2 == 0 else "none"
         if is_only and scope.previous is not None and name not in scope.group:
             return ParameterSpec(name, "previous", _hinted(scope.previous, hint))
         if name in scope.certain:
@@ -206,6 +209,31 @@ class _Grower:
             self.inputs[name] = kind, dumps(json_form(value_from(kind, f"input {name}")))
         default = "null" if gene.pick % 4 == 3 else None  # noqa: PLR2004
         return ParameterSpec(name, "input", _hinted(self.inputs[name][0], hint), default)
+
+
+def _present(genes: ChainGene) -> ChainGene:
+    """Return the genes without nodes that are not there, and with the members of dissolved groups in place of them."""
+    present: ChainGene = []
+    for gene in genes:
+        if isinstance(gene, NodeGene):
+            present += [gene] if gene.is_there else []
+            continue
+        chains = [chain for each in _chains(gene) if (chain := _present(each))]
+        if not gene.is_group or len(chains) < (2 if isinstance(gene, FanOutGene) else 1):
+            present += [each for chain in chains for each in chain]
+        elif isinstance(gene, FanOutGene):
+            present.append(gene._replace(members=chains))
+        elif isinstance(gene, BranchGene):
+            present.append(gene._replace(routes=chains))
+        else:
+            present.append(gene._replace(steps=chains[0]))
+    return present
+
+
+def _chains(gene: FanOutGene | BranchGene | NestedGene) -> list[ChainGene]:
+    if isinstance(gene, NestedGene):
+        return [gene.steps]
+    return gene.members if isinstance(gene, FanOutGene) else gene.routes
 
 
 def _failing(node: NodeSpec, gene: NodeGene) -> NodeSpec:
@@ -252,9 +280,5 @@ def _first_node(genes: ChainGene) -> NodeGene:
     """Return the first node among genes, to be what a branch lacks before it."""
     gene: StepGene = genes[0]
     while not isinstance(gene, NodeGene):
-        gene = (gene.steps if isinstance(gene, NestedGene) else _inner(gene)[0])[0]
+        gene = _chains(gene)[0][0]
     return gene
-
-
-def _inner(gene: FanOutGene | BranchGene) -> list[ChainGene]:
-    return gene.members if isinstance(gene, FanOutGene) else gene.routes

@@ -19,7 +19,7 @@ from .model_classes import TAG, annotation, build_model, spec_of
 from .model_values import HOSTILE_TEXTS
 from .types import Choice, DictOf, FieldSpec, ListOf, ModelSpec, OneOf, OptionalOf, Record, TupleOf, TypeSpec
 
-__all__ = ["instances", "lossy_instances", "model_specs", "models"]
+__all__ = ["STYLES", "instances", "lossy_instances", "model_specs", "models", "styled"]
 
 _NAMES = ("title", "total", "due", "status", "part", "notes")
 _ALIASES = ("headLine", "sumTotal", "dueAt", "stateOf", "partOf", "noteTexts")
@@ -44,7 +44,8 @@ def _fields(types: st.SearchStrategy[TypeSpec]) -> st.SearchStrategy[tuple[Field
     )
 
 
-def _model(fields: tuple[FieldSpec, ...], style: str) -> ModelSpec:
+def styled(fields: tuple[FieldSpec, ...], style: str) -> ModelSpec:
+    """Return a model of these fields in one of `STYLES`."""
     if style == "computed":
         return ModelSpec(fields, is_computed=True)
     if style == "generic":
@@ -60,11 +61,11 @@ def _model(fields: tuple[FieldSpec, ...], style: str) -> ModelSpec:
     return ModelSpec(fields)
 
 
-_STYLES = st.sampled_from(("plain", "plain", "computed", "generic", "dumps aliases", "allow", "forbid", "inherits"))
+STYLES = st.sampled_from(("plain", "plain", "computed", "generic", "dumps aliases", "allow", "forbid", "inherits"))
 
 
 def _models_of(types: st.SearchStrategy[TypeSpec]) -> st.SearchStrategy[ModelSpec]:
-    return st.builds(_model, _fields(types), _STYLES)
+    return st.builds(styled, _fields(types), STYLES)
 
 
 _FLAT = _models_of(_SIMPLE)

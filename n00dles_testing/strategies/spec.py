@@ -161,6 +161,10 @@ class PipelineSpec:
 
         return f"from_token({to_token(self)!r}, {describe(self)!r})"
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """Have hypothesis print the line, and not every field."""
+        printer.text(repr(self))
+
     def input_values(self) -> dict[str, Any]:
         """Return the inputs of the run, fresh: `run(build(spec), **spec.input_values())`."""
         return {each.name: json.loads(each.value) for each in self.inputs}
