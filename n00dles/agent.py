@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Self, get_type_hints, overload
 
@@ -72,6 +72,13 @@ class Agent(Step):
         if self.model is not None:
             raise TypeError(f"agent {self.name!r} has a model and no body to call; use run({self.name}, …).")
         return self.fn(*arguments, **named)
+
+    def lineup(self) -> Iterator[Agent]:
+        """Yield whoever may be called for this node: the agent, its fallback, the fallback's fallback."""
+        candidate: Agent | None = self
+        while candidate is not None:
+            yield candidate
+            candidate = candidate.fallback
 
     def named(self, name: str) -> Self:
         """Return the same agent under another node name, to use it twice in one pipeline."""

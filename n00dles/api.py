@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Container, Coroutine, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Container, Coroutine, Hashable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
-from .agent import Agent
 from .calling import check_ready, checked_arguments
 from .config import default_observers, default_store
 from .context import PipelineContext, stored_inputs
-from .errors import AgentInputError, InputsError, RunNotFoundError
+from .errors import AgentInputError, InputsError, RunNotFoundError, StaleContextError
 from .events import Observer, Observers
 from .executor import Execution
 from .identity import check_inputs_unchanged, check_pipeline_unchanged
 from .pipeline import Pipeline, Step, pipeline
 from .result import RunResult, traces
+from .stores.adapt import as_context
 from .stores.base import Loads, StateStore
 from .stores.urls import open_store
 from .wiring import wire
@@ -45,7 +46,7 @@ def run(
     With the `run_id` of a stored run, that run is carried on: completed nodes are not called, and a finished run
     returns its stored result. Without one, a new id is made; it is in the result and in every error. `store`
     overrides the configured one (see `configure`). `timeout` bounds the whole call, in seconds; a run that it ends
-    can be resumed.
+    can be resumed; the `TimeoutError` names it.
 
     Raises `InputsError` before the first call if the inputs do not fit, `PipelineFailure` if a node fails, and
     `StateStoreError` if the store does. Inside a running event loop, use `await arun(…)`.
@@ -70,20 +71,28 @@ async def arun(
     chosen = _chosen_store(store)
     stored = stored_inputs(inputs)
     whole = _as_pipeline(target)
-    async with asyncio.timeout(timeout):
-        # A store that cannot say whether it has the run is asked by creating it, with the inputs that it would have.
-        is_asked = run_id is not None and (isinstance(chosen, Loads) or not stored)
-        context = await _existing(chosen, run_id) if run_id is not None and is_asked else None
+    identity = uuid.uuid4().hex if run_id is None else run_id
+    async with _time_limit(timeout, identity):
+        context = await _loaded(chosen, identity) if run_id is not None else None
         if context is None:
-            _check_inputs(whole, stored)
+            # A store that cannot say whether it has the run is asked to create it, with the inputs that it would have.
+            if stored or isinstance(chosen, Loads) or run_id is None:
+                _check_inputs(whole, stored)
             _check_ready(whole, ())
-            context = _with_held(chosen, await chosen.load_or_create(run_id or uuid.uuid4().hex, stored))
+            context = await _created(chosen, identity, stored)
         given = stored if stored or not context.inputs else None
         return await _carry_on(whole, context, chosen, observers, tags, given=given)
 
 
 def resume(
-    target: Step, run_id: str, /, *, store: Any = None, observers: Iterable[Observer] = (), tags: Iterable[str] = ()
+    target: Step,
+    run_id: str,
+    /,
+    *,
+    store: Any = None,
+    observers: Iterable[Observer] = (),
+    tags: Iterable[str] = (),
+    timeout: float | None = None,
 ) -> RunResult:
     """Carry a stored run on from its last checkpoint, with the inputs that it was started with.
 
@@ -91,20 +100,33 @@ def resume(
     such run, `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
     """
     _refuse_event_loop("resume", "aresume")
-    return _run(aresume(target, run_id, store=store, observers=observers, tags=tags))
+    return _run(aresume(target, run_id, store=store, observers=observers, tags=tags, timeout=timeout))
 
 
 async def aresume(
-    target: Step, run_id: str, /, *, store: Any = None, observers: Iterable[Observer] = (), tags: Iterable[str] = ()
+    target: Step,
+    run_id: str,
+    /,
+    *,
+    store: Any = None,
+    observers: Iterable[Observer] = (),
+    tags: Iterable[str] = (),
+    timeout: float | None = None,  # noqa: ASYNC109 - the same options as `resume`
 ) -> RunResult:
     """Like `resume`, inside an event loop."""
-    chosen = _chosen_store(store)
-    context = await _existing(chosen, run_id)
-    if context is None:
-        raise RunNotFoundError(
-            f"no run {run_id!r} is stored in {chosen!r}; `n00dles runs list` shows those that are.", run_id=run_id
-        )
-    return await _carry_on(_as_pipeline(target), context, chosen, observers, tags, given=None)
+    chosen, whole = _chosen_store(store), _as_pipeline(target)
+    async with _time_limit(timeout, run_id):
+        context = await _loaded(chosen, run_id)
+        if context is None and not isinstance(chosen, Loads):
+            context = await _created(chosen, run_id, {})
+            if not context.inputs and wire(whole).needs_inputs:
+                # Asking has made an empty run. It is left: another worker's run may look the same in its first node.
+                context = None
+        if context is None:
+            raise RunNotFoundError(
+                f"no run {run_id!r} is stored in {chosen!r}; `n00dles runs list` shows those that are.", run_id=run_id
+            )
+        return await _carry_on(whole, context, chosen, observers, tags, given=None)
 
 
 async def _carry_on(
@@ -126,8 +148,9 @@ async def _carry_on(
         _check_ready(whole, context.completed)
         execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
         output = await execution.run()
-    except (Exception, asyncio.CancelledError):
-        if context.unsaved:
+    except (Exception, asyncio.CancelledError) as error:
+        # What a stale context holds belongs to a run that has gone on without it.
+        if context.unsaved and not isinstance(error, StaleContextError):
             _hold(store, context)
         raise
     found = traces(context)
@@ -135,10 +158,38 @@ async def _carry_on(
     return RunResult(context.run_id, output, context.elapsed_ms, tokens, found, list(tags))
 
 
-async def _existing(store: StateStore, run_id: str) -> PipelineContext | None:
-    """Return the stored run, or None."""
-    context = await (store.load(run_id) if isinstance(store, Loads) else _asked_for(store, run_id))
-    return context and _with_held(store, context)
+async def _loaded(store: StateStore, run_id: str) -> PipelineContext | None:
+    """Return the stored run; None if there is none, or if the store cannot be asked without creating it."""
+    found = await store.load(run_id) if isinstance(store, Loads) else None
+    return None if found is None else _with_held(store, _as_context(found, run_id))
+
+
+async def _created(store: StateStore, run_id: str, stored: dict[str, Any]) -> PipelineContext:
+    """Return the stored run, or a new one with these inputs."""
+    context = _with_held(store, _as_context(await store.load_or_create(run_id, stored), run_id))
+    if not (context.inputs or context.completed or context.lives):
+        # An empty run, which asking a store without `load` has left behind: no worker has ever begun it.
+        context.inputs = stored
+    return context
+
+
+def _as_context(found: Any, run_id: str) -> PipelineContext:
+    return found if isinstance(found, PipelineContext) else as_context(found, run_id)
+
+
+@asynccontextmanager
+async def _time_limit(seconds: float | None, run_id: str) -> AsyncIterator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise TimeoutError(
+            f"run {run_id!r} was not done within {seconds:g} s. Its completed nodes are stored; "
+            f"resume(pipeline, {run_id!r}) goes on from them."
+        ) from error
 
 
 def _with_held(store: StateStore, context: PipelineContext) -> PipelineContext:
@@ -151,15 +202,6 @@ def _with_held(store: StateStore, context: PipelineContext) -> PipelineContext:
     in_doubt = held.in_doubt.stored_revision.revision if held.in_doubt else held.revision
     is_ahead = context.revision in (held.revision, in_doubt) and context.completed.keys() <= held.completed.keys()
     return held if is_same_run and is_ahead and held.inputs == context.inputs else context
-
-
-async def _asked_for(store: StateStore, run_id: str) -> PipelineContext | None:
-    """Ask a store without `load`, which cannot be asked without making a run: an empty one was made by asking."""
-    context = await store.load_or_create(run_id, {})
-    if context.inputs or context.completed or context.nodes or context.lives > 1:
-        return context
-    await store.delete(run_id)
-    return None
 
 
 def _hold(store: StateStore, context: PipelineContext) -> None:
@@ -187,10 +229,9 @@ def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
 
 def _check_ready(whole: Pipeline, completed: Container[str]) -> None:
     for agent in whole.agents():
-        candidate: Agent | None = agent if agent.name not in completed else None
-        while candidate is not None:
-            check_ready(candidate)
-            candidate = candidate.fallback
+        if agent.name not in completed:
+            for candidate in agent.lineup():
+                check_ready(candidate)
 
 
 def _as_pipeline(target: Step) -> Pipeline:

@@ -19,7 +19,7 @@ from .records import NodeRecord
 from .retry import RetryPolicy
 from .serialization import JSONValue
 
-__all__ = ["Settings", "Worker"]
+__all__ = ["Settings", "StoppedError", "Worker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +36,29 @@ class Settings:
         return replace(self, timeout=timeout or self.timeout, retry=retry or self.retry)
 
 
+class StoppedError(Exception):
+    """A node was not called, or not again, since another member of the same fan-out has failed; it has not failed."""
+
+
 class Worker:
     """Calls nodes of one run and records what they cost. `calls` counts the calls of this life."""
 
     def __init__(self, context: PipelineContext, checkpointer: Checkpointer, observers: Observers) -> None:
         self.calls = 0
+        self._is_stopping = False
         self._context = context
         self._checkpointer = checkpointer
         self._observers = observers
         self._threads = BodyThreads()
+
+    def stop(self) -> None:
+        """Make no further call: what runs may end, and no attempt follows one that fails."""
+        self._is_stopping = True
+
+    def check_going(self) -> None:
+        """Raise `StoppedError` if no further call is to be made."""
+        if self._is_stopping:
+            raise StoppedError
 
     def close(self) -> None:
         """End the threads of sync bodies."""
@@ -54,7 +68,8 @@ class Worker:
         """Return the node's output in stored form; its retries and its fallbacks are behind it.
 
         A failed attempt is saved before the next one, so that a kill in between does not give it back. Raises
-        `PipelineFailure` when all are used up; the node then has its full number again when the run is resumed.
+        `PipelineFailure` when all are used up; the node then has its full number again when the run is resumed. Raises
+        `StoppedError` if an attempt has failed and `stop` was called.
         """
         record = self._context.record(agent.name)
         error: Exception = RuntimeError(
@@ -69,7 +84,9 @@ class Worker:
                 error = failure
             following = self._after(lineup, turn, record, error)
             if following is not None:
+                self.check_going()
                 await self._prepare(agent.name, turn, following, record, error)
+                self.check_going()
             turn = following
         raise await self._failure(agent.name, record, error) from error
 
@@ -169,13 +186,11 @@ def _lineup(agent: Agent, settings: Settings) -> list[_Turn]:
     """Return who is called for a node, one after another: the agent, its fallback, the fallback's fallback."""
     narrowed = settings.narrowed(agent.timeout, agent.retry)
     lineup: list[_Turn] = []
-    candidate: Agent | None = agent
-    while candidate is not None:
+    for candidate in agent.lineup():
+        if candidate is not agent:
+            narrowed = replace(settings, retry=_ONCE).narrowed(candidate.timeout, candidate.retry)
         since = lineup[-1].until if lineup else 0
         lineup.append(_Turn(candidate, narrowed.timeout, narrowed.retry, since, since + narrowed.retry.max_attempts))
-        candidate = candidate.fallback
-        if candidate is not None:
-            narrowed = replace(settings, retry=_ONCE).narrowed(candidate.timeout, candidate.retry)
     return lineup
 
 

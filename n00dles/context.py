@@ -46,8 +46,9 @@ class PipelineContext:
     keep; a record of these four alone is read. `revision` counts the acknowledged saves and fences stale ones; 0
     means that the run was never stored. `incarnation` tells a run from a later one of the same id. `lives` counts the
     processes that worked on the run, the one that created it included, `stalled` those since a node last completed;
-    `is_new` says that this object was made by that first one, not loaded. `handle` is a place for the store's own key
-    of the run. Times are seconds since the epoch, by the clock of the worker that saved; nothing is decided by them.
+    `is_new` says that the store has just created the run, for the first life of it. `handle` is a place for the
+    store's own key of the run. Times are seconds since the epoch, by the clock of the worker that saved; nothing is
+    decided by them.
 
     `completed` is read-only: outputs enter through `checkpoint`, which converts them to their stored form.
     """
@@ -68,9 +69,9 @@ class PipelineContext:
         self.incarnation = incarnation or uuid.uuid4().hex
         self.pipeline: str | None = None
         self.status: Status = "running"
-        self.lives = 1
-        self.stalled = 1
-        self.is_new = True
+        self.lives = 0
+        self.stalled = 0
+        self.is_new = False
         self.elapsed_ms = 0.0
         self.error: str | None = None
         self.created_at = self.updated_at = time.time()
@@ -83,7 +84,8 @@ class PipelineContext:
         self._unfinished: dict[str, NodeRecord] = {}
         self._unsaved: dict[str, int] = {}
         self._serial = 0
-        self.saved_serial = 0
+        self._snapshots = 0
+        self.saved_snapshot = 0
         # Names this object's saves, so that they are told from those of another worker with the same revision.
         self._writer = uuid.uuid4().hex
         self._saves = 0
@@ -104,7 +106,7 @@ class PipelineContext:
         return {name: value for name, value in vars(self).items() if name not in ("_lock", "_writer", "_in_doubt")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _writer=uuid.uuid4().hex, _in_doubt=None)
+        vars(self).update(state, _lock=threading.Lock(), _writer=uuid.uuid4().hex, _in_doubt=None, is_new=False)
 
     @property
     def completed(self) -> Mapping[str, JSONValue]:
@@ -126,6 +128,12 @@ class PipelineContext:
         if lines != self._signature:
             self._signature = list(lines)
             self._signature_saved = False
+
+    def begin_life(self, *, is_first: bool = False) -> None:
+        """Count a process that works on the run. A store that creates the run counts its first one with it."""
+        self.lives += 1
+        self.stalled += 1
+        self.is_new = is_first
 
     def is_complete(self, node: str) -> bool:
         """Whether `node` has an output; `None` is one."""
@@ -189,6 +197,7 @@ class PipelineContext:
         """Return what no save has made durable yet, as it is now; for a store that writes it a moment later."""
         with self._lock:
             self.updated_at = time.time()
+            self._snapshots += 1
             return SaveBatch(
                 save_id="",
                 revision=self.revision,
@@ -198,6 +207,7 @@ class PipelineContext:
                 outputs=tuple([self._stored_output(node) for node in self._unsaved]),
                 signature=None if self._signature_saved else dumps(list(self._signature)),
                 serial=self._serial,
+                number=self._snapshots,
             )
 
     def begin_save(self, snapshot: SaveBatch | None = None) -> SaveBatch:
@@ -213,6 +223,7 @@ class PipelineContext:
         """Note that the store holds `batch`; what completed since then stays for the next save."""
         with self._lock:
             self.revision = batch.revision + 1
+            self.saved_snapshot = max(self.saved_snapshot, batch.number)
             self._in_doubt = None
             if batch.signature is not None and batch.signature == dumps(list(self._signature)):
                 self._signature_saved = True
@@ -220,12 +231,9 @@ class PipelineContext:
 
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
-        if serial == self.saved_serial and not self._unsaved:
+        if not self._unsaved:
             return
         with self._lock:
-            self.saved_serial = max(self.saved_serial, serial)
-            if serial == self._serial:
-                self._unsaved.clear()
             self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}
 
     def _stored_output(self, node: str) -> StoredOutput:
@@ -267,7 +275,6 @@ class PipelineContext:
             context.nodes[node] = record
         context._take(head._asdict(), loads(head.unfinished))
         context._signature = signature
-        context.is_new = False
         return context
 
     # The whole record as one JSON text.
@@ -320,7 +327,6 @@ class PipelineContext:
             ) from error
         context.mark_saved(context.serial)
         context._signature_saved = True
-        context.is_new = False
         return context
 
     @classmethod

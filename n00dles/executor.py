@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 from .agent import Agent
-from .attempts import Settings, Worker
+from .attempts import Settings, StoppedError, Worker
 from .calling import check_output
 from .checkpointing import Checkpointer
 from .context import PipelineContext
@@ -25,7 +26,11 @@ __all__ = ["MAX_STALLED_LIVES", "Execution"]
 MAX_STALLED_LIVES = 5
 """Lives in a row that may end without a completed node; the next one fails the run instead of calling a node."""
 
+SECONDS_TO_NOTE_THE_END = 5.0
+
 IsLast = Callable[[], bool]
+
+_log = logging.getLogger("n00dles")
 
 
 class Execution:
@@ -48,7 +53,6 @@ class Execution:
         self._routes: dict[Branch, Step] = {}
         self._opening = asyncio.Lock()
         self._is_open = False
-        self._is_failing = False
 
     async def run(self) -> Any:
         """Run to the end, and return the output in the last agent's declared type.
@@ -76,6 +80,10 @@ class Execution:
             node = error.node_name if isinstance(error, PipelineFailure) else None
             observers.emit(RunFailed(run_id=context.run_id, node=node, error=message_of(error)))
             raise
+        except asyncio.CancelledError:
+            observers.emit(RunFailed(run_id=context.run_id, node=None, error="cancelled"))
+            await self._note_orderly_end()
+            raise
         finally:
             self._worker.close()
         observers.emit(RunFinished(run_id=context.run_id, calls=self._worker.calls))
@@ -94,6 +102,7 @@ class Execution:
         context = self._context
         if context.is_complete(agent.name):
             return context.completed[agent.name]
+        self._worker.check_going()
         if not self._is_open:
             await self._open(agent)
         output = await self._worker.output_of(agent, self._arguments(agent, previous), settings)
@@ -126,12 +135,10 @@ class Execution:
 
         async def member_output(member: Step) -> JSONValue:
             async with places:
-                if self._is_failing:
-                    raise _NotStartedError
                 try:
                     output = await self._step(member, previous, settings, lambda: pending == {member} and is_last())
                 except BaseException:
-                    self._is_failing = True
+                    self._worker.stop()
                     raise
                 pending.discard(member)
                 return output
@@ -162,14 +169,13 @@ class Execution:
             if self._is_open:
                 return
             if not context.is_new:
-                context.lives += 1
-                context.stalled += 1
+                context.begin_life()
             context.status, context.error = "running", None
             context.pipeline, context.signature = self._pipeline.name, self._pipeline.signature()
             if context.stalled > MAX_STALLED_LIVES:
                 cause = RuntimeError(
-                    f"{MAX_STALLED_LIVES} processes in a row have died without completing a node; see what "
-                    f"{agent.name!r} does to them (memory, signals), then resume"
+                    f"{MAX_STALLED_LIVES} lives in a row have ended without a completed node and without an error: see "
+                    f"what {agent.name!r} does to its process (memory, signals), then resume"
                 )
                 failure = PipelineFailure(context.run_id, agent.name, cause)
                 await self._checkpointer.save_failure(failure)
@@ -178,6 +184,17 @@ class Execution:
             if context.unsaved or not (context.is_new and context.revision > 0):
                 await self._save_opening()
             self._is_open = True
+
+    async def _note_orderly_end(self) -> None:
+        """Take back that this life may have died, so that five deploys in a row are not five deaths."""
+        if not self._is_open or self._context.stalled == 0:
+            return
+        self._context.stalled -= 1
+        try:
+            async with asyncio.timeout(SECONDS_TO_NOTE_THE_END):
+                await self._checkpointer.save()
+        except (TimeoutError, StateStoreError):
+            _log.warning("run %r was cancelled, and the store did not take note of it", self._context.run_id)
 
     async def _save_opening(self) -> None:
         try:
@@ -218,10 +235,6 @@ class Execution:
         return restore(stored, agent.returns)
 
 
-class _NotStartedError(Exception):
-    """A member of a fan-out was not started, since another one had failed."""
-
-
 def _never() -> bool:
     return False
 
@@ -229,7 +242,7 @@ def _never() -> bool:
 async def _all(members: list[Coroutine[Any, Any, JSONValue]]) -> list[JSONValue]:
     """Return the outputs of all members.
 
-    If one fails, those that are running are awaited, since they are paid for, and no other starts. If this task is
+    If one fails, calls that are running are awaited, since they are paid for, and no other is made. If this task is
     cancelled, or one ends by more than an `Exception`, all are cancelled, and awaited too.
     """
     tasks = [asyncio.ensure_future(member) for member in members]
@@ -245,7 +258,7 @@ async def _all(members: list[Coroutine[Any, Any, JSONValue]]) -> list[JSONValue]
         for task in tasks:
             task.cancel()
         await wait_out(*tasks)
-    errors = [error for error in map(_error_of, tasks) if error is not None and not isinstance(error, _NotStartedError)]
+    errors = [error for error in map(_error_of, tasks) if error is not None and not isinstance(error, StoppedError)]
     if errors:
         for other in errors[1:]:
             errors[0].add_note(f"and in the same fan-out: {other}")

@@ -73,7 +73,7 @@ def _difference(inputs: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         for name, value in inputs.items()
         if name not in other or not _same(other[name], value)
     ]
-    return ", ".join(own) or f"no {', '.join(other.keys() - inputs.keys())}"
+    return ", ".join(own) or f"no {', '.join(sorted(other.keys() - inputs.keys()))}"
 
 
 def _clipped(value: Any) -> str:

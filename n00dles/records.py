@@ -70,7 +70,8 @@ class SaveBatch(NamedTuple):
 
     A store writes `outputs` and `head` (and `signature`, unless it is None: unchanged) if the stored revision is
     `revision` and the stored incarnation is `incarnation`; the record then is at revision `revision + 1`. `save_id`
-    tells a save whose reply was lost from somebody else's. `completed` is how many outputs the record then has in all.
+    tells a save whose reply was lost from somebody else's. `completed` is how many outputs the record then has in all;
+    `number` counts the snapshots of a context, so that an older one does not land behind a newer one.
     """
 
     save_id: str
@@ -81,6 +82,7 @@ class SaveBatch(NamedTuple):
     outputs: tuple[StoredOutput, ...]
     signature: str | None
     serial: int
+    number: int
 
     @property
     def stored_revision(self) -> StoredRevision:

@@ -40,6 +40,12 @@ class Wiring:
 
     sources: Mapping[str, Mapping[str, Source]]
 
+    @property
+    def needs_inputs(self) -> bool:
+        """Whether a run without inputs is no run of this pipeline."""
+        sources = (source for by_name in self.sources.values() for source in by_name.values())
+        return any(source.kind == "input" and source.required for source in sources)
+
     def check_inputs(self, inputs: Mapping[str, object], pipeline: str) -> None:
         """Raise `InputsError` if an input is missing, or if nothing reads one."""
         readers: dict[str, list[str]] = {}

@@ -46,7 +46,6 @@ def as_context(found: Any, run_id: str) -> PipelineContext:
     if isinstance(found, PipelineContext):
         # It holds what the store gave, so the store has it.
         found.mark_saved(found.serial)
-        found.is_new = found.is_new and not found.completed
         return found
     if isinstance(found, Mapping):
         record = dict(found)

@@ -46,7 +46,6 @@ def legacy_context(connection: sqlite3.Connection, run_id: str) -> PipelineConte
     order = [node for node in old.order if node in nodes]
     context = PipelineContext(run_id, old.inputs, nodes, order, incarnation=_incarnation(state))
     context.created_at = context.updated_at = updated_at
-    context.is_new = False
     return context
 
 

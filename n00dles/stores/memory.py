@@ -44,6 +44,7 @@ class InMemoryStateStore(StateStore):
             record = self._records.get(run_id)
             if record is not None:
                 return _context(run_id, record)
+            created.begin_life(is_first=True)
             self._write(created)
             return created
 

@@ -64,6 +64,7 @@ def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> 
     existing = read(connection, context.run_id)
     if existing is not None:
         return existing
+    context.begin_life(is_first=True)
     context.acknowledge(_create(connection, context))
     return context
 
@@ -80,7 +81,7 @@ def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: Sav
         key = _fenced_key(connection, context)
         if key is None:
             return _create(connection, context, snapshot)
-    if snapshot.serial < context.saved_serial:
+    if snapshot.number < context.saved_snapshot:
         return None
     batch = context.begin_save(snapshot)
     if not _update_head(connection, key, context, batch):

@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from typing import Literal, TypeVar
+from weakref import WeakSet
 
 from ..errors import N00dlesError
 from .sqlite_connection import is_busy, open_database, store_error
@@ -18,6 +19,7 @@ T = TypeVar("T")
 # Closing an inherited connection in a forked child would also drop locks and delete files that the parent relies on
 # (https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_), so it is kept open.
 _inherited: list[sqlite3.Connection] = []
+_sessions: WeakSet[SQLiteSession] = WeakSet()  # every one of this process
 
 
 class WouldWaitError(Exception):
@@ -32,8 +34,8 @@ class SQLiteSession:
         self.busy_timeout = busy_timeout
         self._connection: sqlite3.Connection | None = None
         self._waits = True
-        self._pid = os.getpid()
         self._lock = threading.Lock()
+        _sessions.add(self)
 
     def transaction(
         self,
@@ -49,7 +51,6 @@ class SQLiteSession:
         With `wait=False`, raises `WouldWaitError` instead of waiting. Raises `StateStoreError` when SQLite fails; the
         transaction is then rolled back, and the connection is opened anew for the next call.
         """
-        self._forget_inherited()
         if not self._lock.acquire(blocking=wait):
             raise WouldWaitError
         try:
@@ -78,7 +79,6 @@ class SQLiteSession:
 
     def close(self) -> None:
         """Close the connection, if this process has opened it."""
-        self._forget_inherited()
         with self._lock:
             self._close()
 
@@ -98,14 +98,21 @@ class SQLiteSession:
             self._connection.close()
             self._connection = None
 
-    def _forget_inherited(self) -> None:
-        if self._pid != os.getpid():
-            if self._connection is not None:
-                _inherited.append(self._connection)
-            self._connection = None
-            self._pid = os.getpid()
-            # The parent's lock may have been held, by a thread that does not exist here.
-            self._lock = threading.Lock()
+    def forget(self) -> None:
+        """Start anew in a forked child, where the connection is the parent's, and the lock may be held by nobody."""
+        if self._connection is not None:
+            _inherited.append(self._connection)
+        self._connection = None
+        self._lock = threading.Lock()
+
+
+def _forget_all() -> None:
+    for session in list(_sessions):
+        session.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
 
 
 def _run(connection: sqlite3.Connection, kind: str, work: Callable[[sqlite3.Connection], T]) -> T:

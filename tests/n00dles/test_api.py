@@ -246,7 +246,7 @@ def test_a_store_with_nothing_but_the_three_methods_runs_and_resumes() -> None:
     assert json.loads(store.records["r"])["order"] == ["research", "write"]
 
 
-def test_asking_such_a_store_for_an_unknown_run_leaves_nothing_behind() -> None:
+def test_asking_such_a_store_for_an_unknown_run_is_in_nobodys_way() -> None:
     store = PlainStore()
 
     with pytest.raises(RunNotFoundError):
@@ -254,8 +254,30 @@ def test_asking_such_a_store_for_an_unknown_run_leaves_nothing_behind() -> None:
     with pytest.raises(InputsError):
         run(CONTENT, run_id="r", store=store)
 
-    assert store.records == {}
     assert run(CONTENT, run_id="r", store=store, topic="x").run_id == "r"
+    assert json.loads(store.records["r"])["inputs"] == {"topic": "x"}
+
+
+def test_resuming_a_run_that_another_worker_has_just_begun_does_not_delete_it() -> None:
+    store = PlainStore()
+    seen: list[list[str]] = []
+
+    @agent(retry=1)
+    async def begin() -> str:
+        if not seen:
+            seen.append([])
+            with pytest.raises(PipelineFailure):
+                await aresume(whole, "r", store=store)
+            seen.append(list(store.records))
+            return "done"
+        raise ValueError("the second worker fails")
+
+    whole = pipeline(begin, name="whole")
+
+    output = run(whole, run_id="r", store=store).output
+
+    assert output == "done"
+    assert seen == [[], ["r"]]
 
 
 def test_such_a_store_that_failed_gets_the_output_with_the_next_save_and_the_node_is_not_called_again() -> None:

@@ -161,7 +161,7 @@ def test_a_node_that_kills_every_process_ends_as_a_failure(tmp_path: Path) -> No
         life(tmp_path, code=KILLED, die_in="a")
     output = life(tmp_path, die_in="a")
 
-    assert output.startswith(f"failed at a {MAX_STALLED_LIVES} processes in a row have died")
+    assert output.startswith(f"failed at a {MAX_STALLED_LIVES} lives in a row have ended without a completed node")
     assert calls(tmp_path) == ["a"] * MAX_STALLED_LIVES
     assert stored(tmp_path).status == "failed"
 

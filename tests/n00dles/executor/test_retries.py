@@ -407,7 +407,7 @@ def test_a_node_that_ends_every_process_fails_the_run_after_a_stated_number_of_l
 
     assert lives == MAX_STALLED_LIVES + 1
     assert end.node_name == "poison"
-    assert f"{MAX_STALLED_LIVES} processes in a row have died" in str(end)
+    assert f"{MAX_STALLED_LIVES} lives in a row have ended without a completed node" in str(end)
     assert calls == ["a"]
     assert asyncio.run(_status(store)) == "failed"
     assert resume(flow, "r", store=store).output == "c(poison(a(x)))"

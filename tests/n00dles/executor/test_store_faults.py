@@ -6,6 +6,7 @@ import asyncio
 from itertools import repeat
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -22,6 +23,7 @@ from n00dles import (
     agent,
     aresume,
     arun,
+    checkpointing,
     pipeline,
     resume,
     run,
@@ -142,14 +144,19 @@ def test_the_output_of_the_last_node_is_saved_by_the_resume(inner: StateStore) -
     assert (found.order, found.status) == (["a", "b", "c"], "finished")
 
 
-def test_a_store_that_stays_down_is_never_taken_for_a_deadly_node(inner: StateStore) -> None:
+@pytest.mark.parametrize("life", ["first", "second"])
+def test_a_store_that_stays_down_is_never_taken_for_a_deadly_node(inner: StateStore, life: str) -> None:
     store = FaultyStore(then="before", inner=inner)
+    if life == "second":
+        asyncio.run(inner.load_or_create("r", {"value": "x"}))
+        store.faults = ["none"]
     with pytest.raises(StateStoreError):
         run(FLOW, run_id="r", store=store, value="x")
 
-    for _ in range(MAX_STALLED_LIVES + 2):
-        with pytest.raises(StateStoreError):
-            resume(FLOW, "r", store=store)
+    with mock.patch.object(checkpointing, "_FIRST_DELAY", 0):
+        for _ in range(MAX_STALLED_LIVES + 2):
+            with pytest.raises(StateStoreError):
+                resume(FLOW, "r", store=store)
     store.then = "none"
 
     assert calls == ["a"]
