@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from .agent import Agent
 from .errors import AgentInputError, AgentOutputError, AnswerError, ConfigurationError, SerializationError
@@ -120,10 +120,13 @@ async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage
     usage.add(response)
     if agent.returns is str:
         return response.content
+    declared = adapter(agent.returns)
     try:
-        return adapter(agent.returns).validate_json(_without_fence(response.content), by_alias=True, by_name=True)
+        answer = declared.validate_json(_without_fence(response.content), by_alias=True, by_name=True)
     except ValidationError as error:
         raise AgentOutputError(agent.name, response.content, error) from error
+    # A model can only answer in JSON, and its declared type brings a date or an enum back from that.
+    return answer if isinstance(answer, BaseModel) else declared.dump_python(answer, mode="json")
 
 
 def user_prompt(stored: Mapping[str, JSONValue]) -> str:
