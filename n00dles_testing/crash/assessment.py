@@ -103,7 +103,21 @@ def _not_killed(played: Played) -> str:
         life = _life(played.history, number)
         if life is None or not life.died_as_planned:
             return f"the kill {point} of life {number} did not happen: {_instead(life)}"
+        if others := _may_have_hit(life):
+            return (
+                f"whether the kill {point} of life {number} hit the request that was meant cannot be told: {others} "
+                "sent one at the same time, and none of them has an idempotency key"
+            )
     return ""
+
+
+def _may_have_hit(life: Life) -> str:
+    """Name the nodes whose request may have set off a kill that was armed for whichever request comes next."""
+    at_point = life.at_point or {}
+    if "node" not in at_point or at_point["key"] is not None:
+        return ""
+    waiting = {call.node for call in life.calls if call.request is not None and call.ended is None}
+    return ", ".join(f"`{node}`" for node in sorted(waiting - {at_point["node"]}))
 
 
 def _life(history: History, number: int) -> Life | None:

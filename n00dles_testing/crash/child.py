@@ -114,21 +114,25 @@ def _die() -> NoReturn:
         time.sleep(1)
 
 
-def _arm_for(point: Point | None) -> Callable[[], None] | None:
+def _arm_for(point: Point | None) -> Callable[[str | None], None] | None:
     control = os.environ.get(CONTROL_VARIABLE)
     if point is None or point.kind is not Kind.DURING or not control:
         return None
-    return lambda: _arm_kill(control)
+    return lambda key: _arm_kill(control, key)
 
 
-def _arm_kill(control: str) -> None:
-    """Have the LLM server kill this process at its next request, once it is counted as paid."""
+def _arm_kill(control: str, key: str | None) -> None:
+    """Have the LLM server kill this process once the request with this idempotency key is counted as paid.
+
+    Without a key, which only another executor can leave out, it is the next request.
+    """
     import http.client  # only the lives that are killed so need it
 
     place = urlsplit(control)
     connection = http.client.HTTPConnection(place.hostname or "", place.port, timeout=10)
     try:
-        connection.request("POST", f"{place.path}/kill", body=json.dumps({"pid": os.getpid(), "request": 1}))
+        wanted = {"pid": os.getpid(), "request": 1, "key": key or ""}
+        connection.request("POST", f"{place.path}/kill", body=json.dumps(wanted))
         response = connection.getresponse()
         if response.status != http.client.OK:
             raise RuntimeError(f"the LLM server at {control} refused to arm a kill: {response.read()!r}")

@@ -32,7 +32,7 @@ class Trigger:
     """Watches one life pass its crash points, writes what it sees, and ends the life at one of them.
 
     `die` does not return: it is a SIGKILL, or raises what stands for one. `arm` has the LLM server kill this process
-    once it has been paid; None if there is no such server.
+    once it has been paid for the request with this idempotency key; None if there is no such server.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Trigger:
         *,
         line: int | None = None,
         record: bool = False,
-        arm: Callable[[], None] | None = None,
+        arm: Callable[[str | None], None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.point = point
@@ -242,11 +242,13 @@ class _RecordedProvider:
         """Send the request and return the answer, unless this is the request at which the process dies."""
         trigger, ledger, node = self._trigger, self._trigger.ledger, self._callee.node
         dies = trigger.enters(node)
-        ledger.write("call_start", node=node, key=current_idempotency_key())
+        key = current_idempotency_key()
+        ledger.write("call_start", node=node, key=key)
         ledger.write("llm_request", node=node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
         if dies and trigger.arm is not None:
-            ledger.write("at_point", point=str(trigger.point), where="the LLM has been paid and has not replied")
-            trigger.arm()
+            where = "the LLM has been paid and has not replied"
+            ledger.write("at_point", point=str(trigger.point), where=where, node=node, key=key)
+            trigger.arm(key)
         try:
             response = await self._inner.complete(prompt, system, **kwargs)
         except BaseException as error:

@@ -17,18 +17,25 @@ __all__ = ["ArmedKill", "Channel"]
 
 
 class ArmedKill:
-    """A process to be killed at a coming request.
+    """A process to be killed at a coming request: the `request`-th, of those that carry `key` if one is given.
 
     Where the system has process descriptors it is held by one, so that a pid that has been given to another process
     since is never hit.
     """
 
-    def __init__(self, pid: int, request: int) -> None:
+    def __init__(self, pid: int, request: int, key: str = "") -> None:
         if pid <= 1 or pid == os.getpid() or request < 1:
             raise ValueError(f"a kill of pid {pid} at the coming request number {request} cannot be armed")
         self.pid = pid
-        self.requests_left = request
+        self._requests_left = request
+        self._key = key
         self._descriptor = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+
+    def is_due(self, request: LLMRequest) -> bool:
+        """Count `request` if it is one of those that are meant, and return whether it is the one to kill at."""
+        if not self._key or request.idempotency_key == self._key:
+            self._requests_left -= 1
+        return self._requests_left <= 0
 
     def fire(self) -> str:
         """Kill it with SIGKILL. Return why not, or an empty text."""
@@ -90,12 +97,10 @@ class Channel:
                 raise
             call = self._record(request, completion)
             self._under_way.add(id(call))
-            if self._kill is not None:
-                self._kill.requests_left -= 1
-                if not self._kill.requests_left:
-                    call.note = self._kill.fire()
-                    call.killed = not call.note
-                    self._kill = None
+            if self._kill is not None and self._kill.is_due(request):
+                call.note = self._kill.fire()
+                call.killed = not call.note
+                self._kill = None
             return call, completion
 
     def settle(self, call: LLMCall, *, sent: bool, note: str = "") -> None:

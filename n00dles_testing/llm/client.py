@@ -173,22 +173,23 @@ class LLMServer:
         """Forget all calls and the armed kill, and start the script anew."""
         _post(self.control_url(channel), "reset", {})
 
-    def arm_kill(self, pid: int, *, request: int = 1, channel: str = "") -> None:
+    def arm_kill(self, pid: int, *, request: int = 1, key: str = "", channel: str = "") -> None:
         """Have the server kill `pid` at a coming request; see the function `arm_kill`."""
-        arm_kill(self.control_url(channel), pid, request=request)
+        arm_kill(self.control_url(channel), pid, request=request, key=key)
 
     def _calls(self, channel: str) -> list[LLMCall]:
         return [LLMCall.from_dict(call) for call in _post(self.control_url(channel), "report", {})["calls"]]
 
 
-def arm_kill(control_url: str, pid: int, *, request: int = 1) -> None:
+def arm_kill(control_url: str, pid: int, *, request: int = 1, key: str = "") -> None:
     """Have the server send SIGKILL to `pid` when the next request of the channel comes (or the `request`-th from now).
+    With `key`, only requests with that Idempotency-Key count: others that are on their way at the time are let through.
 
     The call is then paid and recorded, and no byte of its reply is sent. A forked child calls this for itself, with the
     URL in `N00DLES_LLM_CONTROL` and `os.getpid()`; the kill is armed when this returns. A later one replaces it. Raises
     `RuntimeError` if the server refuses, for example because there is no such process.
     """
-    _post(control_url, "kill", {"pid": pid, "request": request})
+    _post(control_url, "kill", {"pid": pid, "request": request, "key": key})
 
 
 def _post(control_url: str, verb: str, body: dict[str, Any]) -> dict[str, Any]:

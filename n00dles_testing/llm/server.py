@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "kill":
                 wanted = json.loads(raw)
                 try:
-                    channel.arm(ArmedKill(wanted["pid"], wanted["request"]))
+                    channel.arm(ArmedKill(wanted["pid"], wanted["request"], wanted.get("key", "")))
                 except (ValueError, OSError) as error:
                     return _json(409, {"error": str(error)})
                 return _json(200, {})

@@ -9,6 +9,7 @@ import asyncio
 import copy
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -387,6 +388,25 @@ class SaysNothing(Executor):
         return await super().run(pipeline, run_id=run_id, store=store, observers=told, inputs=inputs)
 
 
+class OffersNoKey(Executor):
+    """Calls its nodes without an idempotency key, so that a request cannot be told from a sibling's."""
+
+    breaks = "VACUOUS"
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        with patch("n00dles.attempts.node_call", lambda run_id, node: nullcontext()):
+            return await super().run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
+
+
 reference = Executor()
+offers_no_key = OffersNoKey()
 forgets_the_last_node = ForgetsTheLastNode()
 hangs_on_resume = HangsOnResume()

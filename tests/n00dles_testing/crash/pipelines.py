@@ -61,6 +61,24 @@ def sign(text: str) -> str:
 conversation = pipeline(ask >> answer >> sign, name="conversation")
 
 
+@agent(model="gpt-4o-mini")
+def soprano(topic: str) -> str:
+    """Sing soprano."""
+
+
+@agent(model="gpt-4o-mini")
+def alto(topic: str) -> str:
+    """Sing alto."""
+
+
+@agent(model="gpt-4o-mini")
+def tenor(topic: str) -> str:
+    """Sing tenor."""
+
+
+chorus = pipeline(soprano | alto | tenor, name="chorus")
+
+
 @agent
 def start(text: str) -> str:
     return text

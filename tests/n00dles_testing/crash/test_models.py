@@ -9,7 +9,7 @@ import pytest
 from n00dles_testing.crash import ExplorationReport, explore
 from n00dles_testing.llm import LLMServer
 from n00dles_testing.verdicts import Verdict
-from tests.n00dles_testing.crash import pipelines
+from tests.n00dles_testing.crash import mutants, pipelines
 
 EXAMPLES = Path(__file__).parents[3] / "docs" / "examples"
 
@@ -85,3 +85,42 @@ def test_a_server_that_does_not_see_the_calls_is_not_relied_on() -> None:
     report = explore(pipelines.conversation, {"topic": "x"}, mode="fork", at=["after:ask"], paid=lambda scenario: 0)
 
     assert any("does not see them all" in note for note in report.notes)
+
+
+def test_in_a_fan_out_the_request_of_the_node_that_is_meant_is_the_one_that_dies() -> None:
+    scenarios: set[str] = set()
+
+    def counted(scenario: str) -> int:
+        scenarios.add(scenario)
+        return len(server.journal(scenario))
+
+    with LLMServer() as server:
+        report = explore(
+            pipelines.chorus,
+            {"topic": "tea"},
+            mode="fork",
+            environment=server.environment_of,
+            paid=counted,
+            at=["during"],
+        )
+        killed = [call.system for scenario in scenarios for call in server.journal(scenario) if call.killed]
+
+    assert report.verdict is Verdict.PASS
+    assert [row.point.subject for row in report.rows] == ["soprano", "alto", "tenor"]
+    assert sorted(killed) == ["Sing alto.", "Sing soprano.", "Sing tenor."]
+
+
+def test_without_a_key_and_with_a_sibling_s_request_on_its_way_the_kill_shows_nothing() -> None:
+    with LLMServer() as server:
+        report = explore(
+            pipelines.chorus,
+            {"topic": "tea"},
+            mode="fork",
+            environment=server.environment_of,
+            executor=f"{mutants.__file__}:offers_no_key",
+            at=["during:tenor"],
+        )
+
+    (row,) = report.rows
+    assert row.verdict is Verdict.VACUOUS
+    assert "hit the request that was meant cannot be told: `alto`, `soprano` sent one at the same time" in row.reason

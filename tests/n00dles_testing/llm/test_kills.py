@@ -121,3 +121,27 @@ def test_arming_at_a_server_that_is_gone_says_so() -> None:
 
     with pytest.raises(RuntimeError, match="cannot be reached"):
         arm_kill(url, os.getpid())
+
+
+def test_a_kill_with_a_key_waits_for_the_request_that_carries_it(server: LLMServer) -> None:
+    code = """
+def ask_with(key):
+    place = urlsplit(os.environ["OPENAI_BASE_URL"])
+    connection = http.client.HTTPConnection(place.hostname, place.port)
+    body = json.dumps({"model": "m", "messages": [{"role": "user", "content": key}]})
+    headers = {"Authorization": "Bearer x", "Idempotency-Key": key}
+    connection.request("POST", place.path + "/chat/completions", body, headers)
+    connection.getresponse().read()
+
+arm_kill(os.environ["N00DLES_LLM_CONTROL"], os.getpid(), key="mine")
+ask_with("a sibling's"); ask("no key"); ask_with("mine"); ask_with("too late")
+"""
+
+    ended = in_a_child(code)
+
+    assert ended == -signal.SIGKILL
+    assert [(call.prompt, call.killed) for call in server.journal()] == [
+        ("a sibling's", False),
+        ("no key", False),
+        ("mine", True),
+    ]
