@@ -76,7 +76,7 @@ class _Shown:
 
 def _grade(report: StoreReport) -> Text:
     failed = [result.clause for result in report.results if not result.ok]
-    style = "bold red" if failed else "bold green" if report.grade.level else "bold"
+    style = "bold red" if failed else "bold green" if report.grade.level_so_far else "bold"
     passed = sum(result.verdict is Verdict.PASS for result in report.results)
     return Text(
         f"{report.grade.text}\n{passed} of {len(report.results)} clauses passed in {report.seconds:.1f} s", style

@@ -20,7 +20,7 @@ from .instance import Instance
 from .records import Record
 from .scenario import describe
 from .target import StoreTarget
-from .touched import watch_what_is_touched
+from .touched import Touched
 
 __all__ = ["main"]
 
@@ -31,7 +31,7 @@ class _Child:
         self._target = target
         self._instance: Instance | None = None
         self._contexts: dict[str, PipelineContext] = {}
-        self._touched: list[str] = []
+        self._touched: Touched | None = None
 
     async def serve(self) -> None:
         while (message := await asyncio.to_thread(self._channel.receive)) is not None:
@@ -47,10 +47,12 @@ class _Child:
     async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         match message["do"]:
             case "watch":
-                self._touched = watch_what_is_touched()
-            case "touched":
-                return {"touched": sorted(set(self._touched))}
+                self._touched = Touched()
+            case "touched" if self._touched is not None:
+                return {"touched": self._touched.all(), "is_proof": self._touched.sees_descriptors}
             case "close":
+                if self._touched is not None:
+                    self._touched.look()
                 instance, self._instance = self._instance, None
                 if instance is not None:
                     await instance.close()
@@ -61,6 +63,8 @@ class _Child:
     async def _call(self, message: dict[str, Any], run_id: str) -> dict[str, Any]:
         if self._instance is None:
             self._instance = await self._target.open(message["location"])
+        if self._touched is not None:
+            self._touched.look()
         match message["do"]:
             case "load_or_create":
                 reply = await self._instance.load_or_create(run_id, message["inputs"])

@@ -19,17 +19,24 @@ async def require_durable(subject: StoreSubject) -> None:
     """Return if the store keeps runs, or at least tries to, so that its crash clauses can be checked.
 
     Another process saves a run while it is watched; then this one looks for it. Raises `NotApplicableError` if this one
-    finds nothing *and* the other touched nothing outside its memory: no file, database, connection, and nothing in the
-    location. A store that writes and whose data is not found goes on to its checks, and fails them. Raises
-    `MisuseError` if that cannot be told from a factory that opens somewhere else each time.
+    finds nothing *and* the other touched nothing outside its memory: no file, database, connection, process, and
+    nothing in the location. A store that writes and whose data is not found goes on to its checks, and fails them.
+    Raises `MisuseError` if that cannot be told from a factory that opens somewhere else each time, or if this system
+    does not show what a C library opens.
     """
-    found, touched = await subject.once("durability", lambda: _probe(subject))
+    found, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
     if found:
         return
+    if not touched and not is_proof:
+        raise MisuseError(
+            "a run saved in another process is not found in this one, and whether the store tries to keep it cannot be "
+            "seen on this system: there is no /proc/self/fd. Run the check on Linux"
+        )
     if not touched:
         raise NotApplicableError(
             "the store keeps nothing beyond its process, and does not try to: a run saved in another process is not "
-            "found in this one, and that process opened no file for writing, no database and no connection"
+            "found in this one, and that process opened no file for writing, no database and no "
+            "connection, by Python or by a C library"
         )
     if not subject.target.takes_location:
         raise MisuseError(
@@ -38,16 +45,16 @@ async def require_durable(subject: StoreSubject) -> None:
         )
 
 
-async def _probe(subject: StoreSubject) -> tuple[bool, list[str]]:
+async def _probe(subject: StoreSubject) -> tuple[bool, list[str], bool]:
     async with subject.probe("is anything kept beyond the process?") as s, s.elsewhere() as other:
         await other.watch()
         run_id = await other.create(_INPUTS)
         await other.save(run_id, {"probe": "kept"})
         await other.close()
-        touched = [*await other.touched(), *_files_in(s)]
-        return await _finds(s, run_id), touched
+        touched, is_proof = await other.touched()
+        return await _finds(s, run_id), [*touched, *_files_in(s)], is_proof
     # The probe met a fault: whatever it was, the store does try.
-    return True, []
+    return True, [], False
 
 
 async def _finds(s: Scenario, run_id: str) -> bool:

@@ -75,10 +75,10 @@ class Elsewhere:
         """Note from now on what the process touches outside its memory."""
         await self._exchange({"do": "watch"})
 
-    async def touched(self) -> list[str]:
-        """Return what was touched since `watch`."""
-        reply = await self._exchange({"do": "touched"})
-        return list(reply["touched"]) if reply else []
+    async def touched(self) -> tuple[list[str], bool]:
+        """Return what was touched since `watch`, and whether an empty list proves that nothing was."""
+        reply = await self._exchange({"do": "touched"}) or {"touched": [], "is_proof": False}
+        return list(reply["touched"]), reply["is_proof"]
 
     async def _load_or_create(self, run_id: str, inputs: Mapping[str, Any], *, then_die: bool = False) -> Record:
         text = f"load_or_create({run_id!r}, {show(dict(inputs))})"

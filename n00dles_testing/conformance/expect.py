@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .records import Record, difference, show
@@ -34,14 +35,19 @@ class NotApplicableError(Exception):
 
 
 class Expectation:
-    """What came, and what was allowed: `expect(came).equals(wanted, because="…")`."""
+    """What came, and what was allowed: `expect(came).equals(wanted, because="…")`.
 
-    def __init__(self, came: Any) -> None:
+    `compared` is called when the two are compared: an expectation that is never compared shows nothing.
+    """
+
+    def __init__(self, came: Any, compared: Callable[[], None] = lambda: None) -> None:
         self.came = came
+        self._compared = compared
 
     def equals(self, wanted: Any, *, because: str, what: str = "") -> None:
         """Return if `came` equals `wanted` in value and type. Raises `BrokenClause` naming the first difference."""
         __tracebackhide__ = True
+        self._compared()
         found = difference(wanted, self.came, what or "it")
         if found is None:
             return

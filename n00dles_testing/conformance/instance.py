@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Self
 
 from n00dles.context import PipelineContext
 from n00dles.stores.adapt import as_context, as_store
-from n00dles.threads import call_in_thread
+
+from ..factories import Leave, call_either, open_made
 
 __all__ = ["Instance"]
-
-Leave = Callable[[], Any]
 
 
 class Instance:
@@ -31,18 +28,12 @@ class Instance:
 
     @classmethod
     async def open(cls, made: Any) -> Self:
-        """Open what a factory has made: awaited if it is awaitable, entered if it is a context manager."""
-        if inspect.isawaitable(made):
-            made = await made
-        if hasattr(made, "__aenter__") and hasattr(made, "__aexit__"):
-            return cls(await made.__aenter__(), lambda: made.__aexit__(None, None, None))
-        if hasattr(made, "__enter__") and hasattr(made, "__exit__"):
-            return cls(made.__enter__(), lambda: made.__exit__(None, None, None))
-        return cls(made, getattr(made, "aclose", None) or getattr(made, "close", None))
+        """Open what a factory has made, see `open_made`."""
+        return cls(*await open_made(made))
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> Any:
         """Return what the store itself returns, untouched."""
-        return await _call(self.raw.load_or_create, run_id, inputs)
+        return await call_either(self.raw.load_or_create, run_id, inputs)
 
     def context(self, reply: Any, run_id: str) -> PipelineContext:
         """Return the context that n00dles would work on, given this reply."""
@@ -60,12 +51,4 @@ class Instance:
         """Leave the context manager, or call `aclose` or `close` if there is one. The second call does nothing."""
         leave, self._leave = self._leave, None
         if leave is not None:
-            await _call(leave)
-
-
-async def _call(method: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a sync or an async method; a sync one in a thread, as n00dles does."""
-    if inspect.iscoroutinefunction(method):
-        return await method(*arguments)
-    result = await call_in_thread(None, partial(method, *arguments))
-    return await result if inspect.isawaitable(result) else result
+            await call_either(leave)

@@ -5,7 +5,7 @@
         \"\"\"A save is a snapshot and a load is a copy. …\"\"\"
 
 The check gets a `StoreSubject`, opens a scenario for each thing that it tries, and raises `BrokenClause` (through
-`expect`) where the store does not keep the clause. It returns nothing; having opened no scenario is VACUOUS.
+`expect`) where the store does not keep the clause. It returns nothing; having compared nothing is VACUOUS.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ Check = Callable[["StoreSubject"], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause of the contract and its check. `needs_reopen` marks those that only a store on a location can pass."""
+    """One clause of the contract and its check."""
 
     id: str
     level: int
     title: str
     check: Check
-    needs_reopen: bool = False
 
     @property
     def documentation(self) -> str:
@@ -46,7 +45,7 @@ class Clause:
 _clauses: dict[str, Clause] = {}
 
 
-def clause(id: str, *, level: int, title: str, needs_reopen: bool = False) -> Callable[[Check], Check]:
+def clause(id: str, *, level: int, title: str) -> Callable[[Check], Check]:
     """Register a check as that of the clause `id`.
 
     Raises `ValueError` for an id that the contract does not have at this level, a second check of the same id, or a
@@ -60,7 +59,7 @@ def clause(id: str, *, level: int, title: str, needs_reopen: bool = False) -> Ca
             raise ValueError(f"clause {id} has a check already: {_clauses[id].check!r}")
         if not check.__doc__:
             raise ValueError(f"the check of clause {id} has no docstring; it is the clause's documentation")
-        _clauses[id] = Clause(id, level, title, check, needs_reopen)
+        _clauses[id] = Clause(id, level, title, check)
         return check
 
     return register

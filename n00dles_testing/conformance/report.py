@@ -19,10 +19,11 @@ _GRADED_LEVELS = (1, 2)
 class Grade:
     """The level that a store has reached, with its limits: `text` never claims more than was tried.
 
-    `level` is 0 for none. `not_implemented` are clauses of levels 1 and 2 that this release has no check for.
+    `level_so_far` goes by the checks that there are; 0 for none. `not_implemented` are the clauses of levels 1 and 2
+    that this release has no check for: whether the store keeps them, and so reaches their level, nobody knows.
     """
 
-    level: int
+    level_so_far: int
     text: str
     not_implemented: tuple[str, ...]
 
@@ -50,7 +51,7 @@ class StoreReport:
         return {
             "target": self.target,
             "ok": self.ok,
-            "level": self.grade.level,
+            "level_so_far": self.grade.level_so_far,
             "grade": self.grade.text,
             "not_implemented": list(self.grade.not_implemented),
             "results": [result.to_dict() for result in self.results],

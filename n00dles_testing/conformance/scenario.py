@@ -53,16 +53,18 @@ class Scenario:
     """
 
     def __init__(
-        self, subject: StoreSubject, journal: Journal, location: str | None, *, is_probe: bool = False
+        self, subject: StoreSubject, title: str, journal: Journal, location: str | None, *, is_probe: bool = False
     ) -> None:
         """A probe keeps to itself what breaks in it."""
         self.subject = subject
+        self.title = title
         self.journal = journal
         self.location = location
         self.acknowledged: dict[str, Record] = {}
         self.raw: Any = None
         self._instance: Instance | None = None
         self._is_probe = is_probe
+        self._has_judged = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -72,7 +74,7 @@ class Scenario:
     ) -> bool:
         broken = isinstance(error, BrokenClause)
         if isinstance(error, BrokenClause) and not self._is_probe:
-            self.subject.found(error, self.journal)
+            self._found(error)
         if error is None or isinstance(error, Exception):
             await self._leave(told=error is None and not self._is_probe)
         return broken
@@ -153,7 +155,7 @@ class Scenario:
 
     def expect(self, came: Any) -> Expectation:
         """Return the expectation of a value; a broken one is told with this scenario's story."""
-        return Expectation(came)
+        return Expectation(came, self._judges)
 
     def tell(self, text: str) -> None:
         """Add a line to the story: what the check does that is no call."""
@@ -209,7 +211,18 @@ class Scenario:
             await self.close()
         except BrokenClause as broken:
             if told:
-                self.subject.found(broken, self.journal)
+                self._found(broken)
+
+    def _judges(self) -> None:
+        """Count the scenario, once: what opens a store and compares nothing has shown nothing."""
+        if not self._has_judged and not self._is_probe:
+            self._has_judged = True
+            self.subject.scenarios += 1
+
+    def _found(self, broken: BrokenClause) -> None:
+        """A call that raised is an expectation, too: the one that it does not."""
+        self._judges()
+        self.subject.found(broken, self.journal)
 
     async def _clean_up(self) -> None:
         """Where the location is the user's own, leave nothing behind."""

@@ -36,6 +36,7 @@ class StoreSubject:
     """One store for one check.
 
     `draw` is the check's source of values; `findings` is what was found so far, and `notes` what could not be tried.
+    `scenarios` counts those that came as far as an expectation.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class StoreSubject:
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.scenarios = 0
+        self._opened = 0
         self._locations = locations
         self._nonce = nonce
         self._listener = listener
@@ -69,15 +71,16 @@ class StoreSubject:
     def scenario(self, title: str) -> Scenario:
         """Return a new scenario on a fresh location; enter it with `async with`.
 
-        A broken clause in it is kept as a finding, and the check goes on behind the scenario.
+        A broken clause in it is kept as a finding, and the check goes on behind the scenario. It counts once it has
+        compared something.
         """
-        self.scenarios += 1
-        self._listener.scenario(self.scenarios, title)
-        return Scenario(self, Journal(title, self._listener.step), self.fresh_location())
+        self._opened += 1
+        self._listener.scenario(self._opened, title)
+        return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location())
 
     def probe(self, title: str) -> Scenario:
         """Return a scenario that counts for nothing: it finds out what the store offers."""
-        return Scenario(self, Journal(title, self._listener.step), self.fresh_location(), is_probe=True)
+        return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location(), is_probe=True)
 
     async def once(self, name: str, find_out: Callable[[], Awaitable[T]]) -> T:
         """Return what `find_out` returns, from memory if another check of the same store has asked already."""

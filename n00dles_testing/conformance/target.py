@@ -6,7 +6,6 @@ A factory gets the folder as a string; of a `sqlite://` URL a copy is used that 
 
 from __future__ import annotations
 
-import inspect
 import os
 import shutil
 import tempfile
@@ -18,11 +17,10 @@ from typing import Any
 from n00dles.errors import ConfigurationError
 from n00dles.stores.urls import open_store
 
+from ..factories import takes_location
 from .instance import Instance
 
 __all__ = ["StoreTarget", "Workspace", "sqlite_path"]
-
-_LOCATION_NAMES = ("location", "path", "folder", "directory", "root", "url", "dsn", "uri")
 
 
 @dataclass(frozen=True)
@@ -123,25 +121,7 @@ def _factory_target(text: str) -> StoreTarget:
             f"{text!r} is no store: write a URL (sqlite:///{text}), package.module:factory, or path/to/file.py:factory."
         )
     factory = load_target(text, "store")
-    if _takes_location(text, factory):
+    if takes_location(text, factory):
         return StoreTarget(text, True, "the factory gets fresh temporary folders", factory)
     note = "the factory takes no location: whether its stores share their data is found out by probing"
     return StoreTarget(text, False, note, lambda _: factory())
-
-
-def _takes_location(text: str, factory: Callable[..., Any]) -> bool:
-    """Whether to hand the factory a folder: it requires one argument, or has an optional one named like a location."""
-    try:
-        parameters = list(inspect.signature(factory).parameters.values())
-    except (TypeError, ValueError):
-        return True
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-    required = [p for p in positional if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
-    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
-    if len(required) > 1 or keywords:
-        names = ", ".join(p.name for p in [*required, *keywords])
-        raise ConfigurationError(
-            f"{text} requires {len(required) + len(keywords)} arguments ({names}); a factory takes one, the location "
-            "(a fresh folder as a string), or none. Wrap it in a function of one argument."
-        )
-    return bool(required) or any(p.name in _LOCATION_NAMES or p.kind is p.VAR_POSITIONAL for p in positional[:1])

@@ -31,7 +31,7 @@ from .scenario import describe, where
 from .subject import StoreSubject
 from .target import StoreTarget
 
-__all__ = ["main"]
+__all__ = ["main", "result_of"]
 
 _SHOWN_FINDINGS = 5
 
@@ -66,20 +66,7 @@ class _Worker:
 
     async def check(self, clause: Clause) -> None:
         """Run one check and send its result, before the event loop is closed: a store may make that hang."""
-        subject = self._subject(clause.id)
-        started = time.monotonic()
-        verdict, reason = await _judged(clause, subject)
-        if subject.findings:
-            verdict, reason = Verdict.FAIL, subject.findings[0].message
-        result = ClauseResult(
-            clause.id,
-            clause.title,
-            verdict,
-            "; ".join(filter(None, [reason, *subject.notes])),
-            subject.scenarios,
-            time.monotonic() - started,
-            tuple(subject.findings[:_SHOWN_FINDINGS]),
-        )
+        result = await result_of(clause, self._subject(clause.id))
         self._channel.send({"result": result.to_dict()})
 
     def _subject(self, clause: str) -> StoreSubject:
@@ -92,6 +79,25 @@ class _Worker:
             listener=_Telling(self._channel),
             memory=self._memory,
         )
+
+
+async def result_of(clause: Clause, subject: StoreSubject) -> ClauseResult:
+    """Run one check and return what became of it."""
+    started = time.monotonic()
+    verdict, reason = await _judged(clause, subject)
+    if subject.findings:
+        verdict, reason = Verdict.FAIL, subject.findings[0].message
+    elif verdict is Verdict.PASS and not subject.scenarios:
+        verdict, reason = Verdict.VACUOUS, "no scenario came as far as an expectation, so nothing was shown"
+    return ClauseResult(
+        clause.id,
+        clause.title,
+        verdict,
+        "; ".join(filter(None, [reason, *subject.notes])),
+        subject.scenarios,
+        time.monotonic() - started,
+        tuple(subject.findings[:_SHOWN_FINDINGS]),
+    )
 
 
 async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:

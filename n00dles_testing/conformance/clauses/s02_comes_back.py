@@ -49,6 +49,7 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
     await _runs_side_by_side(subject)
     for _ in range(3):
         await _drawn(subject)
+    await _note_whether_revisions_are_kept(subject)
 
 
 async def _one_output(subject: StoreSubject, title: str, output: Any) -> None:
@@ -67,8 +68,6 @@ async def _none_is_not_missing(subject: StoreSubject) -> None:
         await s.save(handle, {"returned_none": None})
 
         again = await s.expect_acknowledged(handle.run_id, because="None is an output: the node has completed")
-        if again.context.revision == 0:
-            subject.notes.append("the store keeps no revision: the last writer wins")
         s.expect(again.context.is_complete("returned_none")).equals(
             True, what="is_complete('returned_none')", because="the node has completed, with None"
         )
@@ -143,3 +142,12 @@ async def _drawn(subject: StoreSubject) -> None:
             fresh = {f"{node}-{subject.draw.token()}": output for node, output in subject.draw.outputs(size).items()}
             await s.save(handle, fresh)
             await s.expect_acknowledged(handle.run_id, because="every save was acknowledged")
+
+
+async def _note_whether_revisions_are_kept(subject: StoreSubject) -> None:
+    """No clause asks for revisions, but whoever reads the report should know what a second writer would do."""
+    async with subject.probe("does the store keep a revision?") as s:
+        handle = await s.create()
+        await s.save(handle, {"node": "saved once"})
+        if (await s.load(handle.run_id)).context.revision == 0:
+            subject.notes.append("the store keeps no revision: the last writer wins")

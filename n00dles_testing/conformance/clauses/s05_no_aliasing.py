@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, MutableMapping, MutableSequence
+from collections.abc import Callable, Mapping, MutableMapping, MutableSequence
 from typing import Any
 
 from ..records import Record
@@ -37,8 +37,8 @@ async def _inputs_handed_in(subject: StoreSubject) -> None:
     async with subject.scenario("the caller changes the inputs that it passed") as s:
         handle = await s.create(_INPUTS)
 
-        s.tell("the caller edits the dict of inputs that it passed, at the top and inside")
-        _spoil(handle.handed)
+        if not _edits(s, "the dict of inputs that it passed", spoil(lambda: handle.handed)):
+            return
 
         await s.expect_acknowledged(handle.run_id, because="the run was created before the caller's edit")
 
@@ -47,7 +47,8 @@ async def _a_new_run_handed_out(subject: StoreSubject) -> None:
     async with subject.scenario("the caller changes the new run that it got") as s:
         handle = await s.create(_INPUTS)
 
-        _spoil_run(s, handle)
+        if not _edits_what_came(s, handle):
+            return
 
         await s.expect_acknowledged(handle.run_id, because="nothing was saved since the run was created")
 
@@ -57,8 +58,9 @@ async def _the_saved_context(subject: StoreSubject) -> None:
         handle = await s.create(_INPUTS)
         await s.save(handle, {"researcher": _OUTPUT, "reviewer": [1]})
 
-        s.tell("the caller edits the outputs in the context that it saved, and completes a node without a save")
-        _spoil_run(s, handle)
+        _edits_what_came(s, handle)
+        if not _edits(s, "the context that it saved, and completes a node without a save", spoil_run(handle.context)):
+            return
         handle.context.checkpoint("unsaved", "lost with the process")
 
         await s.expect_acknowledged(handle.run_id, because="the save was acknowledged before the caller's edits")
@@ -70,7 +72,8 @@ async def _a_loaded_run(subject: StoreSubject) -> None:
         await s.save(handle, {"researcher": _OUTPUT})
         loaded = await s.load(handle.run_id)
 
-        _spoil_run(s, loaded)
+        if not _edits_what_came(s, loaded):
+            return
         loaded.context.checkpoint("unsaved", "lost with the process")
 
         await s.expect_acknowledged(handle.run_id, because="what was loaded is a copy, and it was not saved again")
@@ -82,7 +85,8 @@ async def _two_loads(subject: StoreSubject) -> None:
         await s.save(handle, {"researcher": _OUTPUT})
         first, second = await s.load(handle.run_id), await s.load(handle.run_id)
 
-        _spoil_run(s, first)
+        if not _edits_what_came(s, first):
+            return
 
         s.expect(Record.read(second.reply)).equals(
             s.acknowledged[handle.run_id], because="each load is a copy of its own; only the first was edited"
@@ -102,24 +106,61 @@ async def _a_load_while_the_saver_goes_on(subject: StoreSubject) -> None:
         await s.expect_acknowledged(handle.run_id, because="the second save was acknowledged")
 
 
-def _spoil_run(s: Scenario, handle: Handle) -> None:
-    """Edit all that a caller can reach in what it got: the store's own reply, and the context made of it."""
-    s.tell(f"the caller edits inputs, outputs and order of the {type(handle.reply).__name__} that it got, at any depth")
-    for thing in (handle.reply,) if handle.reply is handle.context else (handle.reply, handle.context):
-        for name in ("inputs", "completed", "order"):
-            _spoil(thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None))
+def _edits_what_came(s: Scenario, handle: Handle) -> int:
+    """Edit the store's own reply, then the context made of it; return how many edits of the reply took effect."""
+    edits = _edits(s, f"the {type(handle.reply).__name__} that it got, at any depth", spoil_run(handle.reply))
+    if handle.context is not handle.reply:
+        spoil_run(handle.context)
+    return edits
 
 
-def _spoil(value: Any) -> None:
-    """Edit a value in place, its inner containers first. What refuses to be edited is left, its content is not."""
-    inner = list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, list) else []
-    for part in inner:
-        _spoil(part)
-    with contextlib.suppress(Exception):
-        if isinstance(value, MutableMapping):
-            value["spoiled"] = True
-            for key in list(value):
-                if not isinstance(value[key], MutableMapping | MutableSequence):
-                    value[key] = "spoiled"
-        elif isinstance(value, MutableSequence):
+def _edits(s: Scenario, what: str, edits: int) -> int:
+    """Tell what was edited; where nothing could be, note that the scenario shows nothing."""
+    s.tell(f"the caller edits {what} ({edits} edits)")
+    if not edits:
+        s.subject.notes.append(f"{what} could not be edited, so that was not tried: {s.title}")
+    return edits
+
+
+def spoil_run(run: Any) -> int:
+    """Edit all that a caller can reach in a run, at any depth; return how many edits can be seen in it afterwards.
+
+    Of a context of n00dles these are its inputs and the containers in its outputs: `completed` refuses edits, and
+    `order` is a copy. Of a store's own dict it is everything.
+    """
+
+    def part(name: str) -> Any:
+        return run.get(name) if isinstance(run, Mapping) else getattr(run, name, None)
+
+    return sum(spoil(lambda name=name: part(name)) for name in ("inputs", "completed", "order"))  # type: ignore[misc]
+
+
+def spoil(get: Callable[[], Any]) -> int:
+    """Edit in place what `get` returns, its inner containers first; return how many edits the next `get` shows.
+
+    What refuses to be edited is left, its content is not. An edit of a copy made for the caller is none.
+    """
+    value = get()
+    if isinstance(value, Mapping):
+        edits = sum(spoil(lambda key=key: get()[key]) for key in list(value))  # type: ignore[misc]
+        return edits + _spoil_mapping(get) if isinstance(value, MutableMapping) else edits
+    if not isinstance(value, list | tuple | MutableSequence):
+        return 0
+    edits = sum(spoil(lambda at=at: get()[at]) for at in range(len(value)))  # type: ignore[misc]
+    if isinstance(value, MutableSequence):
+        before = len(value)
+        with contextlib.suppress(Exception):
             value.append("spoiled")
+        edits += len(get()) > before
+    return edits
+
+
+def _spoil_mapping(get: Callable[[], Any]) -> int:
+    """Replace what is no container, and add a key."""
+    edits = 0
+    plain = [key for key, part in get().items() if not isinstance(part, Mapping | MutableSequence)]
+    for key in [*plain, "spoiled"]:
+        with contextlib.suppress(Exception):
+            get()[key] = "spoiled"
+        edits += get().get(key) == "spoiled"
+    return edits

@@ -1,7 +1,8 @@
-"""Broken stores: at least one for each clause, realistic and small, caught by its own clause and by no other.
+"""Broken stores: at least one for each clause, realistic and small, that its own clause catches and no other does.
 
 They are the suite's own test: a check that passes its mutant checks nothing. Each names in `breaks` the clause that it
-breaks, and is a correct store of JSON files but for that.
+breaks, and is a correct store but for that. One that cannot break its clause alone says in `also_breaks` which other
+clauses see it.
 """
 
 from __future__ import annotations

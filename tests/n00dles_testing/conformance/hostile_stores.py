@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import json
 import os
 import sys
+import tempfile
 import threading
 import time
 from typing import Any
 
-from n00dles_testing.conformance.mutants.correct import JSONFiles
+from n00dles_testing.conformance.mutants.correct import JSONFiles, record_of
 
 FOREVER = 3600
 
@@ -164,3 +167,59 @@ class TakesItsTime(JSONFiles):
     def save(self, run_id: str, context: Any) -> None:
         time.sleep(0.03)
         super().save(run_id, context)
+
+
+class _Copies:
+    """A run that can be read, and whose every edit is lost."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self._text = json.dumps(record)
+
+    @property
+    def run_id(self) -> Any:
+        return json.loads(self._text)["run_id"]
+
+    @property
+    def inputs(self) -> Any:
+        return json.loads(self._text)["inputs"]
+
+    @property
+    def completed(self) -> Any:
+        return json.loads(self._text)["completed"]
+
+    @property
+    def order(self) -> Any:
+        return json.loads(self._text)["order"]
+
+
+class HandsOutCopiesOfCopies(JSONFiles):
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        return _Copies(super().load_or_create(run_id, inputs))
+
+
+class WritesThroughC:
+    """Keeps its runs in memory, and a file open that Python's own hooks do not see: a client library does the same."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, Any] = {}
+        name = os.path.join(tempfile.gettempdir(), f"n00dles-through-c-{os.getpid()}")
+        self.descriptor = ctypes.CDLL(None).open(name.encode(), os.O_RDWR | os.O_CREAT, 0o600)
+        os.unlink(name)
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        return json.loads(
+            self.runs.setdefault(run_id, json.dumps({"run_id": run_id, "inputs": inputs, "completed": {}, "order": []}))
+        )
+
+    def save(self, run_id: str, context: Any) -> None:
+        self.runs[run_id] = json.dumps(record_of(context))
+
+    def delete(self, run_id: str) -> None:
+        self.runs.pop(run_id, None)
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+def writes_through_c(location: str) -> Any:
+    return WritesThroughC()

@@ -48,7 +48,7 @@ def test_a_store_that_hangs_is_killed_at_the_limit(store: str) -> None:
 
     assert [result.verdict for result in found.values()] == [Verdict.PASS, Verdict.FAIL, Verdict.PASS]
     assert found["S02"].reason.startswith("the store did not answer within 2 s, and was killed, during: save(")
-    assert 2 <= found["S02"].seconds < 5
+    assert 2 <= (found["S02"].seconds or 0) < 5
 
 
 @pytest.mark.parametrize("store", ["HangsInAThread", "BlocksTheLoop"])
@@ -103,7 +103,7 @@ def test_a_slow_store_is_not_taken_for_one_that_hangs() -> None:
     [result] = check("TakesItsTime", ["S02"], limit=1).results
 
     assert result.verdict is Verdict.PASS
-    assert result.seconds > 1
+    assert (result.seconds or 0) > 1
 
 
 def test_a_clause_that_never_comes_to_its_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:

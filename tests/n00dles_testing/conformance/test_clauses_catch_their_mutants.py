@@ -26,7 +26,7 @@ def test_a_mutant_fails_its_own_clause_and_no_other(mutant: Mutant) -> None:
     failed = {clause for clause, verdict in verdicts(report).items() if verdict is not Verdict.PASS}
     assert failed == {mutant.breaks, *mutant.also_breaks}
     assert not report.ok
-    assert report.grade.level == (0 if mutant.breaks.startswith("S") else 1)
+    assert report.grade.level_so_far == (0 if mutant.breaks.startswith("S") else 1)
     [result] = [result for result in report.results if result.clause == mutant.breaks]
     tells_what_was_called_allowed_and_came(result, mutant)
 
@@ -48,13 +48,29 @@ def test_every_clause_has_a_mutant() -> None:
     assert broken == {clause.id for clause in implemented()} == {"S01", "S02", "S05", "C01", "C02"}
 
 
+def test_every_clause_has_a_mutant_that_only_it_catches() -> None:
+    # The test above has shown that such a mutant fails its own clause and passes all others.
+    alone = {mutant.breaks for mutant in MUTANTS if not mutant.also_breaks}
+
+    assert alone == {clause.id for clause in implemented()}
+
+
+def test_the_form_for_programs_claims_no_level_that_was_checked_in_part() -> None:
+    form = check_store("memory://", clauses=["S01", "S02", "S05"]).to_dict()
+
+    assert "level" not in form
+    assert form["level_so_far"] == 1
+    assert form["grade"].startswith("level 1 (contract), as far as it is checked: 3 of its 18 clauses")
+    assert "S03" in form["not_implemented"]
+
+
 @pytest.mark.parametrize("seed", [0, 2])
 @pytest.mark.parametrize("target", [*correct_stores(), PLAIN], ids=["files", "log", "plain"])
 def test_a_correct_store_passes(target: str, seed: int) -> None:
     report = check_store(target, seed=seed)
 
     assert verdicts(report) == dict.fromkeys(("S01", "S02", "S05", "C01", "C02"), Verdict.PASS)
-    assert report.grade.level == 2
+    assert report.grade.level_so_far == 2
     assert all(result.scenarios >= 5 for result in report.results)
 
 
@@ -77,7 +93,7 @@ def test_the_memory_store_reaches_level_1_and_proves_that_level_2_is_not_for_it(
     }
     assert "not found in this one, and that process opened no file" in report.results[3].reason
     assert report.ok
-    assert report.grade.level == 1
+    assert report.grade.level_so_far == 1
 
 
 def test_a_store_without_revisions_is_told_so() -> None:
@@ -97,7 +113,7 @@ def test_no_level_is_claimed_for_what_was_not_asked() -> None:
     report = check_store("memory://", clauses=["s05"])
 
     assert [result.clause for result in report.results] == ["S05"]
-    assert report.grade.level == 0
+    assert report.grade.level_so_far == 0
     assert report.grade.text == "no level; not level 1 (contract): S01 NOT RUN, S02 NOT RUN"
 
 

@@ -53,7 +53,7 @@ def test_a_factory_that_opens_elsewhere_each_time_cannot_be_checked_for_crashes(
 
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.NOT_RUN, Verdict.NOT_RUN]
     assert "Give the factory one argument, the location" in report.results[1].reason
-    assert report.grade.level == 0
+    assert report.grade.level_so_far == 0
 
 
 def test_the_database_that_is_named_is_neither_read_nor_written(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_the_database_that_is_named_is_neither_read_nor_written(tmp_path: Path) 
 
     report = check_store(f"sqlite:///{database}")
 
-    assert report.grade.level == 2
+    assert report.grade.level_so_far == 2
     assert database.read_bytes() == b"no database at all"
     assert [path.name for path in tmp_path.iterdir()] == ["my.db"]
     assert report.notes[0] == f"checked on fresh copies beside it; {database} itself is neither read nor written"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,6 @@ from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.target import StoreTarget
 from n00dles_testing.conformance.worker import _judged
 from n00dles_testing.verdicts import ClauseResult, Verdict
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +107,13 @@ class _Nobody:
 def subject_of(clause_id: str, folder: Path) -> StoreSubject:
     target = StoreTarget.parse(correct_stores()[0])
     return StoreSubject(
-        target, folder, clause=clause_id, seed=0, nonce="test", listener=_Nobody(), memory={"durability": (True, [])}
+        target,
+        folder,
+        clause=clause_id,
+        seed=0,
+        nonce="test",
+        listener=_Nobody(),
+        memory={"durability": (True, [], True)},
     )
 
 
@@ -192,28 +194,3 @@ def test_a_check_that_tried_nothing_shows_nothing() -> None:
     result = ClauseResult("S05", "x", Verdict.PASS, scenarios=0)
 
     assert result.verdict is Verdict.VACUOUS
-
-
-def test_what_a_store_touches_is_seen_in_a_process_of_its_own() -> None:
-    script = """
-import os, socket, sqlite3, tempfile
-from n00dles_testing.conformance.touched import watch_what_is_touched
-folder = tempfile.mkdtemp()
-touched = watch_what_is_touched()
-sqlite3.connect(":memory:").close()
-open(os.devnull, "w").close()
-open(__import__("os").__file__).close()
-print(touched)
-open(folder + "/a", "w").close()
-os.close(os.open(folder + "/b", os.O_CREAT | os.O_RDWR))
-sqlite3.connect(folder + "/c").close()
-try:
-    socket.create_connection(("127.0.0.1", 9))
-except OSError:
-    pass
-print([each.replace(folder, "") for each in touched])
-"""
-
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
-
-    assert done.stdout.splitlines() == ["[]", "['file /a', 'file /b', 'database /c', \"address ('127.0.0.1', 9)\"]"]
