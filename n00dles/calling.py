@@ -113,7 +113,9 @@ async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage
     options = {name: value for name, value in settings.items() if value is not None}
     system = agent.system or f"You are {agent.name}."
     try:
-        response: LLMResponse = await agent.resolve_provider().complete(user_prompt(stored), system, **options)
+        response: LLMResponse = await agent.resolve_provider().complete(
+            user_prompt(_with_defaults(agent, stored)), system, **options
+        )
     except AnswerError as error:
         usage.add(error)
         raise
@@ -127,6 +129,17 @@ async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage
         raise AgentOutputError(agent.name, response.content, error) from error
     # A model can only answer in JSON, and its declared type brings a date or an enum back from that.
     return answer if isinstance(answer, BaseModel) else declared.dump_python(answer, mode="json")
+
+
+def _with_defaults(agent: Agent, stored: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
+    """Return what a model is told: the arguments, and the defaults of the other parameters, save for None."""
+    told: dict[str, JSONValue] = {}
+    for name, parameter in agent.parameters.items():
+        if name in stored:
+            told[name] = stored[name]
+        elif parameter.default is not None and parameter.default is not parameter.empty:
+            told[name] = to_stored(parameter.default, f"the default of {name!r}")
+    return told
 
 
 def user_prompt(stored: Mapping[str, JSONValue]) -> str:

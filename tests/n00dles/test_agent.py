@@ -78,6 +78,22 @@ def test_prompt_overrides_the_docstring_and_unset_settings_are_not_sent() -> Non
     assert provider.asked == [('{"topic":"x","depth":2}', "Other.", {"model": "some-model"})]
 
 
+def test_a_model_is_told_the_defaults_of_parameters_that_nothing_fills() -> None:
+    provider = FakeProvider()
+
+    @agent(model="some-model", provider=provider)
+    def writer(topic: str, style: str = "plain", length: int | None = None) -> str:
+        """Write."""
+
+    run(writer, store="memory://", topic="x")
+    run(writer, store="memory://", topic="x", style="wild", length=3)
+
+    assert [prompt for prompt, _, _ in provider.asked] == [
+        '{"topic":"x","style":"plain"}',
+        '{"topic":"x","style":"wild","length":3}',
+    ]
+
+
 def test_a_model_without_a_return_annotation_gives_text() -> None:
     @agent(model="some-model", provider=FakeProvider("12"))
     def counter(topic):  # type: ignore[no-untyped-def]

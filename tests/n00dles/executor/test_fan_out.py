@@ -147,7 +147,7 @@ def test_members_that_finish_while_a_save_is_in_flight_share_the_next_one() -> N
 
     assert saves[0] == ("first",)
     assert sorted(saves[1]) == ["later0", "later1", "later2", "later3"]
-    assert [nodes for nodes in saves[2:] if nodes] == []
+    assert saves[2:] in ([], [()])  # the last one may only say that the run is finished
 
 
 def test_what_follows_starts_when_every_member_is_in_the_store(tmp_path: Path) -> None:
