@@ -118,13 +118,13 @@ def test_outputs_are_a_dict_that_any_encoder_takes() -> None:
 def test_a_copy_of_a_context_is_another_one(duplicate: Any) -> None:
     ctx = PipelineContext("r", {"x": 1}, {"a": [1]}, ["a"], revision=3)
 
-    twin = duplicate(ctx)
+    twin, other = duplicate(ctx), duplicate(ctx)
     twin.checkpoint("b", 2)
     ctx.checkpoint("c", 3)
 
     assert (twin.order, ctx.order) == (["a", "b"], ["a", "c"])
     assert (twin.inputs, twin.revision, twin.incarnation) == ({"x": 1}, 3, ctx.incarnation)
-    assert twin.begin_save().save_id != ctx.begin_save().save_id
+    assert len({each.begin_save().save_id for each in (ctx, twin, other)}) == 3
 
 
 # Saving what is new.
