@@ -84,7 +84,7 @@ async def call(
     elif agent.is_async:
         output = await agent.fn(**arguments)
     else:
-        output = await call_in_thread(threads.executor, partial(agent.fn, **arguments))
+        output = await call_in_thread(threads.executor, partial(agent.fn, **arguments), keep_result=True)
         if inspect.isawaitable(output):
             output = await output
     try:

@@ -111,6 +111,7 @@ class Execution:
         if is_last():
             context.status = "finished"
         await self._checkpointer.save()
+        _go_on_with_cancellation()
         return output
 
     async def _pipeline_step(
@@ -233,6 +234,13 @@ class Execution:
         agent = cast(Agent, step)
         check_output(agent, stored, stored)
         return restore(stored, agent.returns)
+
+
+def _go_on_with_cancellation() -> None:
+    """Raise `CancelledError` if a cancellation has waited for a sync body to return, and for the save of its output."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _never() -> bool:

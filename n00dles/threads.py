@@ -14,11 +14,12 @@ __all__ = ["call_in_thread", "wait_out"]
 T = TypeVar("T")
 
 
-async def call_in_thread(executor: Executor | None, work: Callable[[], T]) -> T:
+async def call_in_thread(executor: Executor | None, work: Callable[[], T], *, keep_result: bool = False) -> T:
     """Return what `work` returns in a thread of `executor` (None: the event loop's own).
 
     A thread cannot be interrupted: when the caller is cancelled, a call that has begun ends before the cancellation
-    goes on. So a cancelled save never lands behind a newer one, and no node runs twice at the same time.
+    goes on. So a cancelled save never lands behind a newer one, and no node runs twice at the same time. With
+    `keep_result`, what a call has returned meanwhile is returned, and the caller asks its task whether it is cancelled.
     """
     context = contextvars.copy_context()
     # A future of asyncio can be cancelled while its thread is at work, so whoever takes this lock first decides.
@@ -41,6 +42,8 @@ async def call_in_thread(executor: Executor | None, work: Callable[[], T]) -> T:
             job.cancel()
         else:
             await wait_out(job)
+            if keep_result and not job.cancelled() and job.exception() is None:
+                return job.result()
         raise
 
 

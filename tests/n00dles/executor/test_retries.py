@@ -316,7 +316,21 @@ def test_a_timeout_that_the_body_itself_raises_is_an_error_like_any_other() -> N
     assert (result.output, result.agent_traces[0].error) == ("a(x)", "TimeoutError: no luck 0")
 
 
-def test_a_sync_body_is_not_called_again_while_it_is_still_running() -> None:
+def test_a_sync_body_that_is_over_its_time_is_waited_for_and_what_it_returns_is_kept() -> None:
+    called: list[str] = []
+
+    @agent(timeout=0.05, retry=RetryPolicy(2, base_delay=0))
+    def slow(value: str) -> str:
+        called.append(value)
+        threading.Event().wait(0.1)
+        return value
+
+    result = run(slow, store="memory://", value="x")
+
+    assert (result.output, called) == ("x", ["x"])
+
+
+def test_a_sync_body_that_is_over_its_time_and_fails_is_called_again_only_when_it_has_ended() -> None:
     running, most = 0, 0
     lock = threading.Lock()
 
@@ -329,7 +343,7 @@ def test_a_sync_body_is_not_called_again_while_it_is_still_running() -> None:
         threading.Event().wait(0.1)
         with lock:
             running -= 1
-        return value
+        raise ValueError("no")
 
     with pytest.raises(PipelineFailure, match="was not done within its timeout"):
         run(slow, store="memory://", value="x")
