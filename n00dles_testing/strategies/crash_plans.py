@@ -62,12 +62,20 @@ def crash_plans(pipeline: PipelineSpec, *, max_lives: int = MOST_LIVES) -> st.Se
 def _plans(draw: st.DrawFn, passed: tuple[Moment, ...], max_lives: int) -> tuple[Point, ...]:
     plan: list[Point] = []
     for _ in range(max_lives):
-        died = draw(st.sampled_from(passed))
+        died = draw(st.sampled_from(draw(st.sampled_from(_by_place(passed)))))
         plan.append(died.point)
         passed = moments_after(passed, died)
         if not draw(_CONTINUES):
             break
     return tuple(plan)
+
+
+def _by_place(passed: tuple[Moment, ...]) -> list[list[Moment]]:
+    """Return the moments of each place together, first attempts first: so an earlier place is as good, and simpler."""
+    places: dict[Place, list[Moment]] = {}
+    for each in sorted(passed, key=lambda moment: moment.point.occurrence):
+        places.setdefault(each.place, []).append(each)
+    return [places[place] for place in dict.fromkeys(each.place for each in passed)]
 
 
 _CONTINUES = st.booleans()

@@ -4,8 +4,8 @@ No gene refers to another, so whatever is taken out or made simpler leaves a who
 of any genes. The first of each set of choices is the simplest.
 
 Hypothesis shrinks by making single choices simpler, and can cut a list only at its end. So a node has a choice that
-takes it out (`is_there`), and a group one that puts its members one after another in its place (`is_group`): what a failure
-does not need can then go from anywhere, a choice at a time.
+takes it out (`is_there`), and a group one that puts its members one after another in its place (`is_group`): what a
+failure does not need can then go from anywhere, a choice at a time.
 """
 
 from __future__ import annotations

@@ -120,10 +120,14 @@ class _Interpreter:
             except _FailedError as error:
                 failed[index] = error.nodes
         if failed:
+            uncertain: set[str] = set()
             for index, member in enumerate(step.members):
                 if len(failed) > 1 or index not in failed:
-                    self._told.uncertain |= {node.name for node in nodes_of(member)} - self._completed
-            raise _FailedError(set().union(*failed.values()))
+                    uncertain |= {node.name for node in nodes_of(member)} - self._completed
+            self._told.uncertain |= uncertain
+            # No attempt has to follow a failed one once a sibling has failed, so that one may be what is named.
+            stopped = {node for node in uncertain if self._told.calls.get(node, 0) > 1}
+            raise _FailedError(stopped.union(*failed.values()))
         self._told.joined.add(step_name(step))
         return outputs
 

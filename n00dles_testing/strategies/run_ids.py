@@ -62,7 +62,7 @@ def run_ids(*, hostile: bool = True) -> st.SearchStrategy[str]:
         @given(run_ids(), run_ids())
         def test_runs_are_apart(one, other): ...
 
-    Shrinks to a single letter.
+    Shrinks to a single character.
     """
     if not hostile:
         return _WORDS
