@@ -167,7 +167,8 @@ def agent(
     JSON and validated. Without a model, the function's own body is the node; a sync body runs in a thread.
 
     `timeout` is in seconds, for one attempt; `retry` a number of attempts or a `RetryPolicy`; both default to those
-    of the pipeline. `fallback` is an agent that takes over, with the same arguments, when the last attempt has
+    of the pipeline. A sync body runs in a thread, which nothing can interrupt: it is waited out, however long after
+    its `timeout` it returns. `fallback` is an agent that takes over, with the same arguments, when the last attempt has
     failed. `provider` overrides the one chosen by the model's name. `temperature` and `max_tokens` are sent only if
     set.
 

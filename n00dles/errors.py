@@ -65,7 +65,7 @@ class PipelineFailure(N00dlesError):
         self.node_name = node_name
         self.cause = cause
         super().__init__(
-            f"run {run_id!r} failed at node {node_name!r}: {described(cause)}. "
+            f"run {run_id!r} failed at node {node_name!r}: {described(cause).rstrip('.')}. "
             f"Completed nodes are kept; resume(pipeline, {run_id!r}) continues from them."
         )
 
@@ -172,7 +172,10 @@ class StoreVersionError(StateStoreError):
 
 
 class RunLockedError(StateStoreError):
-    """Another worker holds the lease of this run. Wait for it, or let it finish."""
+    """Another worker holds the run, and its store lets no second one in. Wait until that one ends, then resume.
+
+    No store of this release has leases; one of your own may raise it. It is final: the executor does not try again.
+    """
 
 
 class RunNotFoundError(StateStoreError):

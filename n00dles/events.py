@@ -54,7 +54,10 @@ class RunStarted(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class NodeStarted(Event):
-    """A node is about to be called. `attempt` counts from 1, over all lives; `arguments` are what it will get."""
+    """A node is about to be called. `arguments` are what it will get.
+
+    `attempt` counts from 1, over all lives, as far as they were saved: a call that a kill has cut short is not counted.
+    """
 
     name: ClassVar[str] = "node_started"
 

@@ -12,7 +12,9 @@ Status = Literal["running", "finished", "failed"]
 
 @dataclass(slots=True)
 class NodeRecord:
-    """What one node has cost so far, over all lives. `attempts` counts calls, the failed ones included.
+    """What one node has cost so far, over all lives, as far as it was saved.
+
+    `attempts` counts calls, the failed ones included; one that a kill has cut short was not saved and is not counted.
 
     `spent` are the failed attempts that count against its retries; a failure that was reported sets them to 0.
     """

@@ -16,7 +16,8 @@ class RetryPolicy:
 
     The n-th wait is `base_delay * 2 ** (n - 1)` seconds, at most `max_delay`, plus up to 10 % with `jitter`. Only
     `retryable_exceptions` are tried again; a missing key or an output that cannot be stored never is. Attempts count
-    over all lives of a run: a process that dies does not start them anew.
+    over all lives of a run, as far as they were saved: a process that dies does not start them anew, and only the call
+    that its death has cut short is not counted.
     """
 
     max_attempts: int = 3

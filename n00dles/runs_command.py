@@ -12,12 +12,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic_core import to_jsonable_python
+
 from .api import aresume
 from .errors import ConfigurationError, CorruptCheckpointError, RunNotFoundError
 from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted, RunStarted
 from .pipeline import Step
 from .runs_text import one_line, story_of, table_of, time_text
-from .serialization import to_stored
 from .stores.base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
 from .stores.sqlite import SQLiteStateStore
 from .stores.urls import open_store
@@ -61,7 +62,7 @@ def resume_run(options: argparse.Namespace) -> int:
     _print_json(
         {
             "run_id": result.run_id,
-            "output": to_stored(result.output),
+            "output": to_jsonable_python(result.output, by_alias=False),
             "duration_ms": result.duration_ms,
             "total_tokens": result.total_tokens,
             "tags": list(result.tags),
@@ -139,7 +140,12 @@ async def _loaded(store: StateStore, run_id: str) -> Any:
 
 
 async def _described(store: StateStore, run_id: str) -> str:
-    """Say what would be deleted. A damaged record may be deleted, too: there is no other way to be rid of it."""
+    """Say what would be deleted, as far as the store can read a run without creating it.
+
+    A damaged record may be deleted, too: there is no other way to be rid of it.
+    """
+    if not isinstance(store, Loads):
+        return f"run {run_id!r}"
     try:
         ctx = await _loaded(store, run_id)
     except CorruptCheckpointError:

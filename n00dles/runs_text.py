@@ -73,7 +73,11 @@ def _costs(record: NodeRecord | None) -> tuple[str, str, str]:
 
 
 def one_line(text: str) -> str:
-    """Return `text` on one line, without characters that a terminal would obey."""
+    """Return `text` on one line, without characters that a terminal would obey.
+
+    It is made to be read: what would break the line becomes a space. (The harness shows the same texts as evidence, so
+    its `report.escape` keeps every character, as an escape.)
+    """
     return "".join(
         char if char.isprintable() else " " if char.isspace() else "\N{REPLACEMENT CHARACTER}" for char in text
     )

@@ -71,8 +71,8 @@ class AnthropicProvider:
     ) -> LLMResponse:
         """Send one request and return its answer; with `schema`, an answer that is JSON of that schema.
 
-        Without `max_tokens` the limit is `DEFAULT_MAX_TOKENS`. The API has dropped `temperature` with its version
-        2026-10-21, so a call with one asks for the version before; newer models refuse it all the same. Other
+        Without `max_tokens` the limit is `DEFAULT_MAX_TOKENS`. The SDK has no parameter for `temperature` any more;
+        a call with one sends it past the SDK and asks for the API version that had it, which a model may refuse. Other
         `options` are parameters of the SDK's `messages.create`.
 
         Raises `ConfigurationError` before any request if SDK, key or model is missing, `AnswerError` for an answer that

@@ -40,7 +40,7 @@ def events_page() -> str:
     lines += ["", "Every event carries `run_id`.", "", "| event | name | fields | meaning |", "|---|---|---|---|"]
     for kind in _own_classes(events, events.Event):
         own = ", ".join(f"`{field.name}`" for field in fields(kind) if field.name != "run_id")
-        lines.append(f"| `{kind.__name__}` | `{kind.name}` | {own} | {_plain(inspect.getdoc(kind))} |")
+        lines.append(f"| `{kind.__name__}` | `{kind.name}` | {own} | {_row(inspect.getdoc(kind))} |")
     return "\n".join([*lines, "", _ORDER, ""])
 
 
@@ -98,6 +98,11 @@ def _plain(docstring: str | None) -> str:
     """Return a docstring as Markdown: its paragraphs on one line each."""
     paragraphs = (docstring or "").split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _row(docstring: str | None) -> str:
+    """Return a docstring as a cell of a table: all of it on one line."""
+    return " ".join((docstring or "").split())
 
 
 def _own_classes(module: ModuleType, base: type[Kind]) -> list[type[Kind]]:

@@ -210,6 +210,31 @@ def test_resume_finishes_a_run_without_calling_completed_nodes(url: str) -> None
     assert "writer started" in done.stderr
 
 
+DATED = """
+from datetime import date
+from n00dles import agent, pipeline
+from flows import researcher
+
+@agent
+def publisher(research: str) -> date:
+    return "2026-11-29"
+
+content = pipeline(researcher >> publisher, name="content")
+"""
+
+
+def test_resume_prints_an_output_that_json_has_no_type_for(url: str) -> None:
+    Path("dated.py").write_text(DATED)
+
+    done = subprocess.run(
+        command("runs", "resume", "half", "dated.py:content", "--store", url),
+        capture_output=True, text=True, check=False, env=ENVIRONMENT,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["output"] == "2026-11-29"
+
+
 def test_resume_says_in_one_paragraph_why_a_node_failed(url: str) -> None:
     done = subprocess.run(
         command("runs", "resume", "half", "flows:failing", "--store", url, "--quiet"),
@@ -283,6 +308,34 @@ def test_delete_asks_on_a_terminal(url: str, answer: str, code: int, kept: bool)
 
     assert (process.returncode, "half" in stored_runs(url)) == (code, kept)
     assert b"Delete run 'half' (content, running, 1 completed node" in asked
+
+
+class OnlyThreeMethods:
+    """What the contract asks for, and no more; it notes what is deleted."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def load_or_create(self, run_id: str, inputs: dict[str, object]) -> PipelineContext:
+        raise AssertionError("a delete creates nothing")
+
+    async def save(self, run_id: str, ctx: PipelineContext) -> None:
+        raise AssertionError("a delete saves nothing")
+
+    async def delete(self, run_id: str) -> None:
+        self.deleted.append(run_id)
+
+
+def test_delete_needs_no_store_that_can_read(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = OnlyThreeMethods()
+    monkeypatch.setattr("n00dles.runs_command.open_store", lambda url: store)
+
+    code = main(["runs", "delete", "half", "--yes", "--store", "memory://"])
+
+    assert (code, store.deleted) == (0, ["half"])
+    assert capsys.readouterr().out == "deleted run 'half'\n"
 
 
 def test_prune_removes_old_finished_runs_only(url: str, capsys: pytest.CaptureFixture[str]) -> None:
