@@ -15,12 +15,11 @@ from rich.text import Text
 from n00dles.errors import N00dlesError
 
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
-from .crash import ExplorationError, ExplorationReport, Progress, explore
-from .crash import ExplorationRow as Scenario
+from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
 from .llm import LLMServer
 from .report.escape import one_line
 from .report.json_file import written
-from .report.rows import ExplorationRow
+from .report.rows import ReportRow
 from .report.terminal import (
     StepDisplay,
     clause_table,
@@ -61,7 +60,7 @@ def run_explore(
         click.echo("interrupted; every process that was started is ended", err=True)
         return INTERRUPTED
     paying = bool(report.paid)
-    rows = [_row(scenario, paying) for scenario in report.rows]
+    rows = [_row(row, paying) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
     console.print(clause_table(report.clauses))
     print_findings(console, report.findings)
@@ -101,23 +100,23 @@ class _Shown:
         self._display.done(exploration_line(row), important=not row.verdict.ok)
 
 
-def _row(scenario: Scenario, paying: bool) -> ExplorationRow:
+def _row(row: ExplorationRow, paying: bool) -> ReportRow:
     """Where no model is paid, the calls of nodes are counted instead."""
-    return ExplorationRow(
-        point=scenario.label,
-        killed_by=_death(scenario),
-        on_disk=scenario.on_disk,
-        paid_calls=scenario.paid if paying and scenario.paid is not None else scenario.calls,
-        re_calls=len(scenario.recalled),
-        same_output=scenario.same_output,
-        verdict=scenario.verdict,
+    return ReportRow(
+        point=row.label,
+        killed_by=_death(row),
+        on_disk=row.on_disk,
+        paid_calls=row.paid if paying and row.paid is not None else row.calls,
+        re_calls=len(row.recalled),
+        same_output=row.same_output,
+        verdict=row.verdict,
     )
 
 
-def _death(scenario: Scenario) -> str:
-    if scenario.simulated:
+def _death(row: ExplorationRow) -> str:
+    if row.simulated:
         return "exception"
-    return "" if scenario.killed_by is None else Signals(scenario.killed_by).name
+    return "" if row.killed_by is None else Signals(row.killed_by).name
 
 
 def _summary(report: ExplorationReport) -> Text:

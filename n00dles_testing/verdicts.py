@@ -97,7 +97,8 @@ class Finding:
 class ClauseResult:
     """What became of one clause of the contract: the verdict, why, and how much stands behind it.
 
-    `scenarios` counts what was really tried; with none of them a PASS becomes VACUOUS at once. `seconds` is wall time.
+    `scenarios` counts what was really tried; with none of them a PASS becomes VACUOUS at once. `seconds` is wall time,
+    None where the same scenarios stand behind several clauses.
     """
 
     clause: str
@@ -105,7 +106,7 @@ class ClauseResult:
     verdict: Verdict
     reason: str = ""
     scenarios: int = 0
-    seconds: float = 0.0
+    seconds: float | None = None
     findings: tuple[Finding, ...] = ()
 
     def __post_init__(self) -> None:

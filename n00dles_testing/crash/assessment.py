@@ -13,7 +13,7 @@ from .judge import CLAUSES
 from .points import Plan
 from .story import tell
 
-__all__ = ["Played", "assess", "clause_results", "undisturbed_findings"]
+__all__ = ["Played", "assess", "clause_results"]
 
 _UNDISTURBED = ("E01", "E17")
 """The clauses that an undisturbed run can break as well."""
@@ -44,7 +44,8 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
     history = played.history
     vacuous = _not_killed(played)
     paid = None if played.paid is None or usually_paid is None else (played.paid, usually_paid)
-    findings = [] if vacuous else _judge(Case(history, baseline, paid), CLAUSES, replay)
+    case = Case(history, baseline, paid)
+    findings = [] if vacuous else _judge(case, CLAUSES, replay)
     settled = not vacuous and not baseline.unsettled
     verdict = overall(
         [
@@ -65,6 +66,7 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
         verdict=verdict,
         reason=vacuous or ("" if settled else baseline.unsettled),
         findings=tuple(findings),
+        occasions={} if vacuous else {clause.id: clause.occasions(case) for clause in CLAUSES},
         story=tell(history),
         lives=len(history.working),
         seconds=played.seconds,
@@ -72,29 +74,35 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
 
 
 def clause_results(
-    rows: Sequence[ExplorationRow], undisturbed: Sequence[Finding], baseline: Baseline, seconds: float
+    rows: Sequence[ExplorationRow], undisturbed: Sequence[History], baseline: Baseline, replay: str | None
 ) -> list[ClauseResult]:
-    """Sum up each clause over all rows; `undisturbed` are the faults of the two undisturbed runs."""
-    valid = [row for row in rows if row.verdict is not Verdict.VACUOUS]
+    """Sum up each clause over all rows and the undisturbed runs. `replay` shows the faults of the latter.
+
+    Only scenarios that could have broken the clause stand behind its verdict; without any it is NOT APPLICABLE.
+    """
+    runs = [Case(history, baseline) for history in undisturbed]
     results = []
     for clause in CLAUSES:
-        own = [finding for row in valid for finding in row.findings if finding.clause == clause.id]
-        own += [finding for finding in undisturbed if finding.clause == clause.id]
-        scenarios = len(valid) + (2 if clause.id in _UNDISTURBED and valid else 0)
-        if own:
-            verdict, reason = Verdict.FAIL, _times(len(own), "fault")
-        elif clause.comparing and baseline.unsettled:
-            verdict, reason = Verdict.UNKNOWN, baseline.unsettled
-        else:
-            verdict, reason = Verdict.PASS, _skipped(len(rows) - len(valid))
-        results.append(ClauseResult(clause.id, clause.title, verdict, reason, scenarios, seconds, tuple(own)))
+        own = [finding for row in rows for finding in row.findings if finding.clause == clause.id]
+        scenarios = sum(row.occasions.get(clause.id, 0) > 0 for row in rows)
+        if clause.id in _UNDISTURBED:
+            own += [finding for run in runs for finding in _judge(run, [clause], replay)]
+            scenarios += sum(clause.occasions(run) > 0 for run in runs)
+        results.append(_result(clause, own, scenarios, baseline, skipped=sum(not row.occasions for row in rows)))
     return results
 
 
-def undisturbed_findings(history: History, baseline: Baseline, replay: str | None) -> list[Finding]:
-    """Judge a run that nobody disturbed."""
-    clauses = [clause for clause in CLAUSES if clause.id in _UNDISTURBED]
-    return _judge(Case(history, baseline), clauses, replay)
+def _result(clause: Clause, own: list[Finding], scenarios: int, baseline: Baseline, *, skipped: int) -> ClauseResult:
+    not_counted = _skipped(skipped)
+    if own:
+        verdict, reason = Verdict.FAIL, _times(len(own), "fault")
+    elif not scenarios:
+        verdict, reason = Verdict.NOT_APPLICABLE, f"{clause.without}{f'; {not_counted}' if not_counted else ''}"
+    elif clause.comparing and baseline.unsettled:
+        verdict, reason = Verdict.UNKNOWN, baseline.unsettled
+    else:
+        verdict, reason = Verdict.PASS, not_counted
+    return ClauseResult(clause.id, clause.title, verdict, reason, scenarios, findings=tuple(own))
 
 
 def _not_killed(played: Played) -> str:

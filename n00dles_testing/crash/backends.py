@@ -14,7 +14,7 @@ from n00dles.stores.adapt import as_store
 from n00dles.stores.base import StateStore
 
 from ..targets import load_target, target_of
-from .child import CONTROL_VARIABLE
+from .child import CONTROL_VARIABLE, shares_store
 from .exploration import ExplorationError
 from .fork_server import ForkServer, fork_is_available
 from .in_process import InProcess
@@ -128,7 +128,7 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
         store_name=name,
         backend=InProcess(whole, runner, shared),
         notes=notes,
-        is_private=shared is None and (store is None or not _is_shared(store)),
+        is_private=shared is None and not shares_store(store),
         is_default_store=store is None,
         is_typed=address is not None and shared is None and executor is None,
     )
@@ -145,19 +145,15 @@ def _in_processes(
 ) -> Setup:
     variables = (environment("") if callable(environment) else environment) or {}
     kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
+    backend = kind(Subject(address, executor, store), variables)
     return Setup(
         mode=mode,
         target=address,
         store_name=store or _PRIVATE_SQLITE,
-        backend=kind(Subject(address, executor), variables),
+        backend=backend,
         notes=notes,
-        is_private=store is None or not _is_shared(store),
+        is_private=not backend.description["shares_store"],
         is_default_store=store is None,
         is_typed=executor is None,
         pays_before_death=CONTROL_VARIABLE in {**os.environ, **variables},
     )
-
-
-def _is_shared(store: str) -> bool:
-    """Whether all scenarios meet in this store: a factory gets a folder for each, and memory lasts for one."""
-    return "://" in store and store != "memory://"

@@ -46,12 +46,15 @@ Check = Callable[[Case], Iterator[tuple[str, str]]]
 class Clause:
     """A clause of the contract with its check, which yields each fault as a sentence and the reason behind it.
 
-    `comparing` ones need two undisturbed runs to be the same.
+    `occasions` counts how often a scenario could have broken it (see `occasions`); `without` says in words what it
+    means that none could. `comparing` ones need two undisturbed runs to be the same.
     """
 
     id: str
     title: str
     check: Check
+    occasions: Callable[[Case], int]
+    without: str
     comparing: bool = False
 
 

@@ -7,7 +7,6 @@ Run as a program (`python -m n00dles_testing.crash.child`) it is a fresh interpr
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
 import os
 import random
@@ -15,17 +14,18 @@ import signal
 import sys
 import sysconfig
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline
 from n00dles.stores.adapt import as_store
-from n00dles.stores.base import Closable, StateStore
+from n00dles.stores.base import StateStore
 from n00dles.stores.urls import open_store
 
+from ..factories import call_either, open_made, takes_location
 from ..targets import load_target
 from .dependencies import describe
 from .instrument import Trigger
@@ -35,10 +35,23 @@ from .points import Kind, Point
 from .recorded_store import Fence
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, Scenario, Subject
 
-__all__ = ["CONTROL_VARIABLE", "close_store", "live_and_exit", "load_subject", "main", "open_scenario_store"]
+__all__ = [
+    "CONTROL_VARIABLE",
+    "describe_subject",
+    "live_and_exit",
+    "load_subject",
+    "main",
+    "scenario_store",
+    "shares_store",
+]
 
 CONTROL_VARIABLE = "N00DLES_LLM_CONTROL"
 """Names the control URL of a local LLM server that can kill a process once it has been paid by it."""
+
+
+def describe_subject(subject: Subject, pipeline: Pipeline) -> dict[str, Any]:
+    """Return what a judge in another process has to know. Raises `ConfigurationError` for a store that is none."""
+    return {**describe(pipeline), "shares_store": shares_store(subject.store)}
 
 
 def load_subject(subject: Subject) -> tuple[Pipeline, Executor]:
@@ -48,18 +61,31 @@ def load_subject(subject: Subject) -> tuple[Pipeline, Executor]:
     return pipeline, executor
 
 
-def open_scenario_store(text: str, location: str) -> StateStore:
-    """Open a scenario's store: a URL, or a factory that takes a location, or nothing."""
+@asynccontextmanager
+async def scenario_store(text: str, location: str) -> AsyncIterator[StateStore]:
+    """Open a scenario's store while inside: a URL, or what a factory makes of a location, or of nothing."""
     if "://" in text:
-        return open_store(text)
-    factory = load_target(text, "store")
-    return as_store(factory(location) if _takes_argument(factory) else factory())
+        store, leave = await open_made(open_store(text.replace("{location}", location)))
+    else:
+        factory = load_target(text, "store")
+        store, leave = await open_made(factory(location) if takes_location(text, factory) else factory())
+    try:
+        yield as_store(store)
+    finally:
+        if leave is not None:
+            await call_either(leave)
 
 
-async def close_store(store: StateStore) -> None:
-    """Let go of what `store` holds, if it can."""
-    if isinstance(store, Closable):
-        await store.aclose()
+def shares_store(text: str | None) -> bool:
+    """Whether all scenarios meet in this store: it is opened on no location, and is not memory, which lasts for one.
+
+    Raises `ConfigurationError` for a factory that cannot be used.
+    """
+    if text is None or text == "memory://":
+        return False
+    if "://" in text:
+        return "{location}" not in text
+    return not takes_location(text, load_target(text, "store"))
 
 
 def live_and_exit(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> NoReturn:
@@ -102,10 +128,8 @@ async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, le
         record=scenario.record,
         arm=_arm_for(point),
     )
-    store = open_scenario_store(scenario.store, scenario.location)
-    ok = await live(request, pipeline, executor, store=store, trigger=trigger, fence=Fence())
-    await close_store(store)
-    return ok
+    async with scenario_store(scenario.store, scenario.location) as store:
+        return await live(request, pipeline, executor, store=store, trigger=trigger, fence=Fence())
 
 
 def _die() -> NoReturn:
@@ -140,17 +164,6 @@ def _arm_kill(control: str, key: str | None) -> None:
         connection.close()
 
 
-def _takes_argument(factory: Callable[..., Any]) -> bool:
-    try:
-        signature = inspect.signature(factory)
-    except (TypeError, ValueError):
-        return True
-    return any(
-        parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
-        for parameter in signature.parameters.values()
-    )
-
-
 def _installed_modules() -> list[str]:
     """Name what is imported of the standard library and of installed packages; the user's own is not ours to import."""
     places = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
@@ -173,14 +186,14 @@ def main(request_file: str) -> None:
     with open(request_file, encoding="utf-8") as file:
         form = json.load(file)
     answer = form.get("describe")
+    subject = Subject(**form["subject"])
     try:
-        pipeline, executor = load_subject(Subject(**form["subject"]))
+        pipeline, executor = load_subject(subject)
+        described = describe_subject(subject, pipeline) if answer else {}
     except ConfigurationError as error:
         if not answer:
             raise
-        described: dict[str, Any] = {"error": str(error)}
-    else:
-        described = describe(pipeline)
+        described = {"error": str(error)}
     if answer:
         with open(answer, "w", encoding="utf-8") as file:
             json.dump(described, file)

@@ -22,7 +22,8 @@ class ExplorationRow:
     `killed_by` is the number of the signal that it died by, None if it did not die so; `simulated` if death was an
     exception. `on_disk` are the nodes that the store held after the kill, None if it had no record of the run.
     `paid` is what the LLM server was paid for in all lives (None if nobody counts), `recalled` the completed nodes that
-    were called again. `same_output` is None if that could not be told. `lives` counts those that had to work.
+    were called again. `same_output` is None if that could not be told. `occasions` says how often this scenario could
+    have broken each clause; it is empty if the kill did not happen. `lives` counts those that had to work.
     """
 
     plan: Plan
@@ -36,6 +37,7 @@ class ExplorationRow:
     verdict: Verdict
     reason: str
     findings: tuple[Finding, ...]
+    occasions: dict[str, int]
     story: tuple[str, ...]
     lives: int
     seconds: float
@@ -71,6 +73,7 @@ class ExplorationRow:
             "verdict": self.verdict.value,
             "reason": self.reason,
             "findings": [finding.to_dict() for finding in self.findings],
+            "occasions": self.occasions,
             "story": list(self.story),
             "lives": self.lives,
             "seconds": self.seconds,
@@ -114,15 +117,26 @@ class ExplorationReport:
 
     @property
     def verdict(self) -> Verdict:
-        """The one verdict for all: FAIL if anything failed, VACUOUS if a kill did not happen or nothing was tried."""
+        """The one verdict for all: FAIL if anything failed, VACUOUS if a kill did not happen or nothing was shown."""
         if not self.rows:
             return Verdict.VACUOUS
-        return overall([*(row.verdict for row in self.rows), *(clause.verdict for clause in self.clauses)])
+        broken = [row.verdict for row in self.rows if not row.verdict.ok]
+        found = overall([*broken, *(clause.verdict for clause in self.clauses)])
+        return Verdict.VACUOUS if found is Verdict.NOT_APPLICABLE else found
 
     @property
     def ok(self) -> bool:
         """Whether a test may pass with it."""
         return self.verdict.ok
+
+    @property
+    def unknown(self) -> str:
+        """Which clauses could not be told, and why, in a sentence; empty if there are none."""
+        reasons: dict[str, list[str]] = {}
+        for clause in self.clauses:
+            if clause.verdict is Verdict.UNKNOWN:
+                reasons.setdefault(clause.reason, []).append(clause.clause)
+        return "; ".join(f"{', '.join(clauses)} could not be told: {reason}" for reason, clauses in reasons.items())
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,14 @@ from n00dles.context import stored_inputs
 from n00dles.errors import ConfigurationError
 
 from ..verdicts import Verdict
-from .assessment import Played, assess, clause_results, undisturbed_findings
+from .assessment import clause_results
 from .backends import Environment, prepare
-from .case import Baseline
-from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
-from .history import History
+from .exploration import ExplorationError, ExplorationReport, Progress
 from .player import Paid, Player
-from .points import OPENING, Kind, Occurrences, Plan, Point, choose, enumerate_points
+from .points import Plan
 from .scenario import BackendError
+from .trial import Trial, share
+from .undisturbed import Usual, observe
 
 __all__ = ["DEFAULT_TIME_LIMIT", "explore"]
 
@@ -37,6 +36,7 @@ def explore(
     at: Sequence[str] | None = None,
     budget: int | None = None,
     plans: Sequence[Plan] | None = None,
+    lives: int = 1,
     workers: int | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     environment: Environment = None,
@@ -53,7 +53,9 @@ def explore(
 
     `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
     default one a processor, at most two). `plans` are tried instead of every crash point, each with one point a life
-    that is killed. `time_limit` is seconds a life; one that takes longer is ended, and judged.
+    that is killed. With `lives`, so many lives in a row are killed: the resumed run too, at each of its own points; a
+    `budget` is then shared among the first kills, the second ones and so on. `time_limit` is seconds a life; one that
+    takes longer is ended, and judged.
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
@@ -64,67 +66,32 @@ def explore(
     started = time.monotonic()
     stored = stored_inputs(inputs)
     setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor)
-    if paid is not None and not callable(environment):
-        workers = 1  # one count for all, see `Player.play`
+    if not callable(environment) and (paid is not None or setup.pays_before_death):
+        workers = 1  # one count and one armed kill for all, see `Player.play`
     try:
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
-            return _explore(
-                player,
-                at=at,
-                budget=budget,
-                plans=plans,
-                workers=setup.lanes(workers),
-                on_progress=on_progress or _ignore,
-                started=started,
-            )
+            told = on_progress or _ignore
+            told(Progress(0, 0))
+            usual = observe(player)
+            trial = Trial(player, usual, workers=setup.lanes(workers), on_progress=told)
+            trial.kill_as_planned(usual.plans if plans is None else plans, at=at, budget=share(budget, 0, lives))
+            trial.kill_more_lives(lives, budget)
+            return _report(player, usual, trial, started)
     except (BackendError, ConfigurationError) as error:
         raise ExplorationError(str(error)) from error
     finally:
         setup.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Usual:
-    """What the pipeline does when nobody disturbs it, twice, and the ways to kill it."""
-
-    runs: tuple[Played, Played]
-    baseline: Baseline
-    plans: list[Plan]
-    notes: list[str]
-
-
-def _explore(
-    player: Player,
-    *,
-    at: Sequence[str] | None,
-    budget: int | None,
-    plans: Sequence[Plan] | None,
-    workers: int,
-    on_progress: Callable[[Progress], None],
-    started: float,
-) -> ExplorationReport:
-    setup = player.setup
-    on_progress(Progress(0, 0))
-    usual = _usual(player)
-    paid = usual.runs[0].paid
-    offered = usual.plans if plans is None else list(plans)
-    try:
-        chosen = choose(offered, at, budget)
-    except ValueError as error:
-        raise ExplorationError(str(error)) from error
-    begun = time.monotonic()
-    rows = _rows(player, usual, chosen, workers, on_progress)
-    seconds = time.monotonic() - begun
+def _report(player: Player, usual: Usual, trial: Trial, started: float) -> ExplorationReport:
+    setup, rows = player.setup, trial.rows
+    clauses = clause_results(rows, [run.history for run in usual.runs], usual.baseline, player.replay(()))
+    notes = [*setup.notes, *usual.notes, *trial.notes]
     if not setup.is_private and any(row.verdict is not Verdict.PASS for row in rows):
-        usual.notes.append(
+        notes.append(
             f"runs that came to no good end are left in {setup.store_name}; their ids begin with {player.prefix}"
         )
-    undisturbed = [
-        finding
-        for run in usual.runs
-        for finding in undisturbed_findings(run.history, usual.baseline, player.replay(()))
-    ]
     return ExplorationReport(
         target=setup.target,
         mode=setup.mode,
@@ -132,91 +99,16 @@ def _explore(
         inputs=player.inputs,
         nodes=tuple(usual.baseline.calls),
         calls=len(usual.runs[0].history.calls),
-        paid=paid,
-        points=len(offered),
-        left_out=len(offered) - len(chosen),
-        rows=tuple(rows),
-        clauses=tuple(clause_results(rows, undisturbed, usual.baseline, seconds)),
-        notes=(*setup.notes, *usual.notes),
-        workers=workers,
+        paid=usual.paid,
+        points=trial.offered,
+        left_out=trial.offered - len(rows),
+        rows=rows,
+        clauses=tuple(clauses),
+        notes=tuple(notes),
+        workers=trial.workers,
         seconds=time.monotonic() - started,
-        scenario_seconds=seconds,
+        scenario_seconds=trial.seconds,
     )
-
-
-def _usual(player: Player) -> _Usual:
-    first, second = player.undisturbed(), player.undisturbed()
-    needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
-    baseline = Baseline(first.history, second.history, needs)
-    points, notes = _points(first.history)
-    player.lines = _middles(first.history)
-    if baseline.requests and not player.setup.pays_before_death:
-        notes.append(
-            "during a model's node the process dies as the reply has come, paid and not yet used: there is no local "
-            "LLM server that could kill it before"
-        )
-    if baseline.unsettled:
-        notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
-    if first.paid is not None and first.paid < baseline.requests:
-        notes.append(
-            f"the LLM server was paid for {first.paid} calls where the pipeline made {baseline.requests}: it does not "
-            "see them all, so what was paid is not to be relied on"
-        )
-    return _Usual((first, second), baseline, [*((point,) for point in points), *_resumed(player, points)], notes)
-
-
-def _resumed(player: Player, points: list[Point]) -> list[Plan]:
-    """Return the plans for what only a resumed life does: the save with which it begins.
-
-    One is killed after its first save, to see whether there is such a save.
-    """
-    saved = next((point for point in points if point.kind is Kind.AFTER_SAVE), None)
-    if saved is None:
-        return []
-    (probe,) = player.play([(saved,)], lanes=1)
-    return [(saved, point) for point in _passed(probe.history, 2) if point.kind in OPENING]
-
-
-def _rows(
-    player: Player, usual: _Usual, chosen: list[Plan], workers: int, on_progress: Callable[[Progress], None]
-) -> list[ExplorationRow]:
-    """Try every point. A kill that did not happen gets a second chance: where calls overlap, the order is not given."""
-    rows: dict[Plan, ExplorationRow] = {}
-    done = 0
-    for is_last_chance in (False, True):
-        missing = [plan for plan in chosen if plan not in rows or rows[plan].verdict is Verdict.VACUOUS]
-        for played in player.play(missing, lanes=workers):
-            row = assess(played, usual.baseline, usual.runs[0].paid, player.replay(played.plan))
-            rows[played.plan] = row
-            if is_last_chance or row.verdict is not Verdict.VACUOUS:
-                done += 1
-                on_progress(Progress(done, len(chosen), row))
-    return [rows[plan] for plan in chosen]
-
-
-def _points(history: History) -> tuple[list[Point], list[str]]:
-    """Return the crash points of an undisturbed run, and what has to be said about those that are not offered."""
-    points = _passed(history, 1)
-    middles = _middles(history)
-    models = {call.node for call in history.calls if call.request is not None}
-    hidden = [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in middles]
-    notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
-    return [point for point in points if point not in hidden], notes
-
-
-def _passed(history: History, life: int) -> list[Point]:
-    return enumerate_points(
-        (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
-        for entry in history.entries
-        if entry.life == life
-    )
-
-
-def _middles(history: History) -> dict[str, int]:
-    """Return, for each point during a body, which of the lines that it executes is in the middle, counted from 1."""
-    occurrences = Occurrences()
-    points = [(occurrences.number(Point(Kind.DURING, call.node)), call.lines) for call in history.calls]
-    return {str(point): lines // 2 + 1 for point, lines in points if lines}
 
 
 def _ignore(progress: Progress) -> None:

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
@@ -52,7 +53,7 @@ class ForkServer:
             os.close(requests_out)
             os.close(replies_in)
         try:
-            self._requests.write({"target": subject.target, "executor": subject.executor})
+            self._requests.write(asdict(subject))
             self.description: dict[str, Any] = self._receive(start_limit)["description"]
         except BaseException:
             self.close()

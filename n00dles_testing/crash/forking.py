@@ -22,8 +22,7 @@ from typing import NoReturn
 from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline
 
-from .child import live_and_exit, load_subject
-from .dependencies import describe
+from .child import describe_subject, live_and_exit, load_subject
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
@@ -61,6 +60,7 @@ class _Server:
         self._requests = requests
         self._replies = replies
         self._lanes: list[_Lane] = []
+        self._pid = os.getpid()
 
     def serve(self) -> None:
         """Import the target, then live what is asked for until nobody asks any more."""
@@ -70,14 +70,15 @@ class _Server:
         subject = Subject(**first)
         try:
             self._pipeline, self._executor = load_subject(subject)
+            description = describe_subject(subject, self._pipeline)
             _preload(self._pipeline)
-            _refuse_threads(subject.target)
+            _refuse_threads(" or ".join(filter(None, (subject.target, subject.store, subject.executor))))
             rehearse()
         except (ConfigurationError, BackendError) as error:
             self._replies.write({"error": str(error)})
             return
         _settle()
-        self._replies.write({"description": describe(self._pipeline)})
+        self._replies.write({"description": description})
         try:
             while not self._requests.is_closed:
                 self._wait()
@@ -139,7 +140,7 @@ class _Server:
     def _become(self, request: LifeRequest) -> NoReturn:
         """Be the child: never come back to the loop of the server."""
         try:
-            die_with_parent()
+            die_with_parent(self._pid)
             self._requests.close()
             self._replies.close()
             for lane in self._lanes:

@@ -62,21 +62,16 @@ class Save:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An event of the executor: `position` is its place in the ledger, `at` monotonic seconds."""
+    """An event of the executor: `position` is its place in the ledger."""
 
     position: int
-    at: float
     event: str
     fields: dict[str, Any]
 
 
 @dataclass(slots=True)
 class Life:
-    """What happened in one process.
-
-    `disk` is what the store held as it started (None in the first life), `died_at` when it was at its point, in
-    monotonic seconds.
-    """
+    """What happened in one process. `disk` is what the store held as it started, None in the first life."""
 
     number: int
     again: bool = False
@@ -86,13 +81,18 @@ class Life:
     events: list[Said] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     at_point: dict[str, Any] | None = None
-    died_at: float | None = None
     end: LifeEnd | None = None
 
     @property
     def stored(self) -> list[str]:
         """The nodes that the store held as it started."""
         return list((self.disk or {}).get("nodes") or ())
+
+    @property
+    def starts(self) -> list[tuple[str, int]]:
+        """Each node that was started, with its place in the ledger: called, or announced right before a kill."""
+        announced = [(said.fields["node"], said.position) for said in self.events if said.event == "node_started"]
+        return [*announced, *((call.node, call.began) for call in self.calls)]
 
     @property
     def was_finished(self) -> bool:
@@ -161,11 +161,11 @@ def _take(life: Life, position: int, entry: Entry) -> None:
         case "save_start" | "save_end":
             _take_save(life, position, entry)
         case "event":
-            life.events.append(Said(position, entry.at, entry["event"], entry.data))
+            life.events.append(Said(position, entry["event"], entry.data))
         case "outcome":
             life.outcomes.append(entry.data)
         case "at_point":
-            life.at_point, life.died_at = entry.data, entry.at
+            life.at_point = entry.data
 
 
 def _take_call(life: Life, position: int, entry: Entry) -> None:

@@ -19,7 +19,7 @@ from n00dles.pipeline import Pipeline
 from n00dles.stores.base import StateStore
 from n00dles.stores.memory import InMemoryStateStore
 
-from .child import close_store, open_scenario_store
+from .child import scenario_store
 from .dependencies import describe
 from .instrument import Trigger
 from .ledger import LedgerWriter
@@ -96,11 +96,8 @@ class InProcess:
     async def _lived(self, request: LifeRequest, kept: StateStore | None, trigger: Trigger, fence: Fence) -> bool:
         if kept is not None:
             return await live(request, self._pipeline, self._executor, store=kept, trigger=trigger, fence=fence)
-        store = open_scenario_store(request.scenario.store, request.scenario.location)
-        try:
+        async with scenario_store(request.scenario.store, request.scenario.location) as store:
             return await live(request, self._pipeline, self._executor, store=store, trigger=trigger, fence=fence)
-        finally:
-            await close_store(store)
 
 
 async def _limited(life: Coroutine[Any, Any, bool], limit: float) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, cast
+from unittest.mock import patch
 
 from n00dles.agent import Agent
 from n00dles.events import Event
@@ -108,38 +109,24 @@ def callees(pipeline: Pipeline) -> list[Callee]:
     """Return every agent of `pipeline` that may be called, fallbacks included."""
     found: dict[int, Callee] = {}
     for member in pipeline.agents():
-        agent: Agent | None = member
-        passed: set[int] = set()
-        while agent is not None and id(agent) not in passed:
-            passed.add(id(agent))
+        for agent in member.lineup():
             nodes = found[id(agent)].nodes if id(agent) in found else ()
             found[id(agent)] = Callee(agent, (*nodes, member.name))
-            agent = agent.fallback
     return list(found.values())
 
 
 @contextmanager
 def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
-    restore: list[Callable[[], None]] = []
-    try:
+    with ExitStack() as stack:
         for callee in callees(pipeline):
             agent = callee.agent
             if agent.model is None:
-                restore.append(_replace(agent, "fn", _recorded_body(callee, agent.fn, trigger)))
+                stack.enter_context(patch.object(agent, "fn", _recorded_body(callee, agent.fn, trigger)))
             else:
                 provider = _RecordedProvider(callee, agent.resolve_provider(), trigger)
-                restore.append(_replace(agent, "provider", provider))
+                stack.enter_context(patch.object(agent, "provider", provider))
         yield
-    finally:
-        for undo in reversed(restore):
-            undo()
-
-
-def _replace(agent: Agent, name: str, value: Any) -> Callable[[], None]:
-    before = getattr(agent, name)
-    object.__setattr__(agent, name, value)
-    return lambda: object.__setattr__(agent, name, before)
 
 
 def _recorded_body(callee: Callee, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:

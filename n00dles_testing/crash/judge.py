@@ -9,15 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from . import occasions
 from .case import Case, Clause
 from .history import Call, History, Life, Said, same
 from .sameness import same_calls, same_output
 from .typed import show
 
 __all__ = ["CLAUSES"]
-
-_TIME_TO_SAVE = 0.25
-"""Seconds in which any executor that is alive has begun the save of a node that has returned."""
 
 
 def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
@@ -30,7 +28,7 @@ def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
     called = {call.node for call in case.history.calls}
     for life, following in _with_next(case.history):
         stored = set(life.stored)
-        for node, position in _starts(life):
+        for node, position in life.starts:
             acknowledged = stored.union(*(s.nodes for s in life.saves if s.acknowledged and (s.ended or 0) < position))
             on_disk = None if following is None or following.disk is None else set(following.stored)
             for needed in case.baseline.needs.get(node, ()):
@@ -114,12 +112,50 @@ def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
 
 
 CLAUSES: tuple[Clause, ...] = (
-    Clause("E01", "a node's output is stored before any node that depends on it starts", durable_before_dispatch),
-    Clause("E02", "no node whose save was acknowledged is called again", no_completed_node_again),
-    Clause("E03", "at most the nodes in flight at the kill are called again", only_nodes_in_flight_again),
-    Clause("E04", "the resumed run gives the same output", same_output, comparing=True),
-    Clause("E05", "the same arguments, types, requests, route and sums", same_calls, comparing=True),
-    Clause("E17", "a finished run returns its stored result and calls nothing", finished_stays_finished),
+    Clause(
+        "E01",
+        "a node's output is stored before any node that depends on it starts",
+        durable_before_dispatch,
+        occasions.dependents_started,
+        "no node depends on another",
+    ),
+    Clause(
+        "E02",
+        "no node whose save was acknowledged is called again",
+        no_completed_node_again,
+        occasions.resumed_half_way,
+        "no life began with a completed node and something left to do",
+    ),
+    Clause(
+        "E03",
+        "at most the nodes in flight at the kill are called again",
+        only_nodes_in_flight_again,
+        occasions.nodes_before_a_kill,
+        "no node had been started at a kill",
+    ),
+    Clause(
+        "E04",
+        "the resumed run gives the same output",
+        same_output,
+        occasions.killed_and_finished,
+        "no killed run was resumed to its end",
+        comparing=True,
+    ),
+    Clause(
+        "E05",
+        "the same arguments, types, requests, route and sums",
+        same_calls,
+        occasions.calls_to_compare,
+        "no resumed life called a node",
+        comparing=True,
+    ),
+    Clause(
+        "E17",
+        "a finished run returns its stored result and calls nothing",
+        finished_stays_finished,
+        occasions.finished_and_tried_again,
+        "no run was finished and tried again",
+    ),
 )
 
 
@@ -182,10 +218,10 @@ def _no_longer_in_flight(case: Case, life: Life) -> dict[str, str]:
 
 
 def _is_neglected(case: Case, life: Life, returned: Said) -> bool:
-    """Whether nobody began to save a node that had returned, while there was time to.
+    """Whether nobody began to save a node that had returned, while a sibling was called and returned.
 
-    There was, if a sibling was called and returned since, or if a quarter of a second has passed. If what depends on
-    the node was started, that is the affair of E01.
+    How much time has passed says nothing: a machine may be slow. If what depends on the node was started, that is the
+    affair of E01.
     """
     if any(save.ended is None or save.ended > returned.position for save in life.saves):
         return False
@@ -193,14 +229,7 @@ def _is_neglected(case: Case, life: Life, returned: Said) -> bool:
     since = [call for call in life.calls if call.began > returned.position and call.node != node]
     if any(node in case.baseline.needs.get(call.node, ()) for call in since):
         return False
-    waited = life.died_at is not None and life.died_at - returned.at >= _TIME_TO_SAVE
-    return waited or any(call.ended is not None for call in since)
-
-
-def _starts(life: Life) -> list[tuple[str, int]]:
-    """Return each node that was started, with its place in the ledger: called, or announced right before a kill."""
-    announced = [(said.fields["node"], said.position) for said in life.events if said.event == "node_started"]
-    return [*announced, *((call.node, call.began) for call in life.calls)]
+    return any(call.ended is not None for call in since)
 
 
 def _with_next(history: History) -> list[tuple[Life, Life | None]]:

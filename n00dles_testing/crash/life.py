@@ -77,11 +77,9 @@ async def live(
     """Live one life, and return whether the run returned a result. Errors of the run are written down, not raised."""
     ledger = trigger.ledger
     ledger.write("life_start", point=None if request.point is None else str(request.point), again=request.again)
-    stored = False
-    if request.life > 1:
-        stored = await _look(store, request, ledger)
-    # Only a stored run can be resumed; killed before there is a record, it is run anew.
-    ways = ["resume", "run"] if request.again else ["resume" if stored else "run"]
+    # Only a stored run can be resumed. Where it may not be, as after a kill before there was a record, it is run again.
+    is_stored = request.life > 1 and await _look(store, request, ledger)
+    ways = ["resume", "run"] if request.again else ["resume" if is_stored else "run"]
     ok = True
     for how in ways:
         start = executor.resume if how == "resume" else partial(executor.run, inputs=request.scenario.inputs)
@@ -102,13 +100,15 @@ async def live(
 
 
 async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -> bool:
-    """Write down what the store holds between two lives, and return whether it has the run (or may have it).
+    """Write down what the store holds between two lives, and return whether it is known to have the run.
 
-    A store that cannot load without creating is asked that way.
+    A store without `load` can only be asked as the next life will ask it, by creating the run with its inputs; if an
+    empty one comes back, it may have been made just now.
     """
     scenario = request.scenario
-    context: PipelineContext | None
+    knows = isinstance(store, Loads)
     try:
+        context: PipelineContext | None
         if isinstance(store, Loads):
             context = await store.load(scenario.run_id)
         else:
@@ -121,7 +121,7 @@ async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -
         return False
     status = getattr(context, "status", None)
     ledger.write("disk", exists=True, nodes=list(context.order), status=status, revision=context.revision)
-    return True
+    return knows or bool(context.completed)
 
 
 def write_failure(ledger: LedgerWriter, how: str, error: BaseException) -> None:

@@ -21,6 +21,8 @@ class MessageReader:
         self.is_closed = False
         self._file = os.fdopen(descriptor, "rb", buffering=0)
         self._unread = b""
+        self._poll = select.poll()  # not select(), which fails for descriptors beyond 1023
+        self._poll.register(descriptor, select.POLLIN)
 
     def fileno(self) -> int:
         """Return the descriptor, for a poll."""
@@ -29,7 +31,7 @@ class MessageReader:
     def read(self, limit: float | None = None) -> dict[str, Any] | None:
         """Return the next message; None if there is none within `limit` seconds, or the other end is closed."""
         while b"\n" not in self._unread:
-            if not select.select([self._file], [], [], limit)[0]:
+            if not self._poll.poll(None if limit is None else limit * 1000):
                 return None
             chunk = self._file.read(_CHUNK)
             if not chunk:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import shlex
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from n00dles.serialization import dumps
 
 from .assessment import Played
 from .backends import Environment, Setup
 from .exploration import ExplorationError
 from .history import History
 from .ledger import read_ledger
-from .points import OPENING, Plan
+from .points import Plan
 from .scenario import Scenario
 from .story import tell
+from .tokens import Token
 
 __all__ = ["Paid", "Player"]
 
@@ -29,10 +27,7 @@ _RUN_ID = "crash"
 
 
 class Player:
-    """Plays scenarios of one pipeline with the same inputs.
-
-    Ids of scenarios begin with `prefix`; `lines` (see `Scenario`) is set once it is known.
-    """
+    """Plays scenarios of one pipeline with the same inputs. Ids of scenarios begin with `prefix`."""
 
     def __init__(
         self,
@@ -47,7 +42,6 @@ class Player:
         self.setup = setup
         self.inputs = inputs
         self.prefix = f"crash-{uuid.uuid4().hex[:8]}-"
-        self.lines: dict[str, int] = {}
         self._folder = folder
         self._environment = environment
         self._paid = paid
@@ -56,7 +50,7 @@ class Player:
 
     def undisturbed(self) -> Played:
         """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it."""
-        played = next(self.play([()], lanes=1, record=True))
+        played = next(self._play([()], lanes=1, lines={}, record=True))
         outcome, end = played.history.outcome, played.history.lives[0].end
         if outcome is not None and outcome["ok"]:
             return played
@@ -72,24 +66,26 @@ class Player:
         story = "\n".join(f"  {line}" for line in tell(played.history))
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
 
-    def play(self, plans: Iterable[Plan], *, lanes: int, record: bool = False) -> Iterator[Played]:
-        """Play scenarios, `lanes` at a time, and yield each as it is done.
+    def play(self, plans: Iterable[Plan], *, lanes: int, lines: Mapping[str, int] | None = None) -> Iterator[Played]:
+        """Play scenarios, `lanes` at a time, and yield each as it is done. `lines` see `Scenario`.
 
         Where what was paid for one scenario cannot be told from what was paid for another, none begins before the last
         one has been counted.
         """
         if self._paid is not None and not callable(self._environment):
             for plan in plans:
-                yield from self._play([plan], lanes=1, record=record)
+                yield from self._play([plan], lanes=1, lines=lines or {})
         else:
-            yield from self._play(plans, lanes=lanes, record=record)
+            yield from self._play(plans, lanes=lanes, lines=lines or {})
 
-    def _play(self, plans: Iterable[Plan], *, lanes: int, record: bool) -> Iterator[Played]:
+    def _play(
+        self, plans: Iterable[Plan], *, lanes: int, lines: Mapping[str, int], record: bool = False
+    ) -> Iterator[Played]:
         begun: dict[str, tuple[Plan, float, int]] = {}
 
         def scenarios() -> Iterator[Scenario]:
             for plan in plans:
-                scenario = self._scenario(plan, record=record)
+                scenario = self._scenario(plan, lines, record=record)
                 begun[scenario.id] = (plan, time.monotonic(), self._count_paid(scenario))
                 yield scenario
 
@@ -100,24 +96,16 @@ class Player:
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""
-        is_chain = len(plan) > 1 and plan[-1].kind not in OPENING
-        if is_chain or not self.setup.is_typed:
+        setup = self.setup
+        if not setup.is_typed:
             return None
-        words = ["n00dles-testing", "explore", self.setup.target]
-        for name, value in self.inputs.items():
-            words += ["--input", f"{name}={value}" if isinstance(value, str) else f"{name}:={dumps(value)}"]
-        if not self.setup.is_default_store:
-            words += ["--store", self.setup.store_name]
-        if self.setup.mode != "fork":
-            words += ["--mode", self.setup.mode]
-        if plan:
-            words += ["--at", str(plan[-1])]
-        return shlex.join(words)
+        store = None if setup.is_default_store else setup.store_name
+        return f"n00dles-testing replay {Token(setup.target, self.inputs, store, setup.mode, plan).encode()}"
 
     def _count_paid(self, scenario: Scenario) -> int:
         return 0 if self._paid is None else self._paid(scenario.id)
 
-    def _scenario(self, plan: Plan, *, record: bool) -> Scenario:
+    def _scenario(self, plan: Plan, lines: Mapping[str, int], *, record: bool) -> Scenario:
         number = next(self._numbers)
         scenario_id = f"{self.prefix}{number}"
         location = self._folder / str(number)
@@ -131,7 +119,7 @@ class Player:
             location=str(location),
             ledger=str(self._folder / f"{number}.ledger"),
             plan=plan,
-            lines=self.lines,
+            lines=lines,
             environment=dict(environment),
             record=record,
             forget=not self.setup.is_private,

@@ -41,10 +41,12 @@ def start_interpreter(
     )
 
 
-def die_with_parent() -> None:
-    """Have the kernel end this process when its parent ends, where it can (Linux); call it right after a fork."""
+def die_with_parent(parent: int) -> None:
+    """Have the kernel end this process when its `parent` ends, where it can (Linux); call it right after a fork."""
     if sys.platform == "linux" and _libc is not None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before the kernel was asked
+        os._exit(1)
 
 
 try:

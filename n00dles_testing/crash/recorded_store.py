@@ -89,6 +89,9 @@ class _RecordedStore(StateStore):
         self._fence.check()
         await self._inner.delete(run_id)
 
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 

@@ -32,11 +32,12 @@ class Subject:
     """What is put to the test, by names that another process can follow.
 
     `target` is a pipeline as in `targets.load_target`; `executor` an object with `run` and `resume` (see
-    `child.Executor`), None for the one of n00dles.
+    `life.Executor`), None for the one of n00dles; `store` what the user named, None for the default.
     """
 
     target: str
     executor: str | None = None
+    store: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

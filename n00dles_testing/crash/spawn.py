@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ class Spawn:
     def __init__(
         self, subject: Subject, environment: Mapping[str, str] | None = None, *, start_limit: float = 120.0
     ) -> None:
-        self._subject = {"target": subject.target, "executor": subject.executor}
+        self._subject = asdict(subject)
         self._environment = environment
         self._folder = tempfile.TemporaryDirectory(prefix="n00dles-spawn-")
         try:

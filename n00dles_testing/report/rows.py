@@ -7,11 +7,11 @@ from typing import Any
 
 from ..verdicts import Verdict
 
-__all__ = ["ExplorationRow"]
+__all__ = ["ReportRow"]
 
 
 @dataclass(frozen=True, slots=True)
-class ExplorationRow:
+class ReportRow:
     """Where a run was killed, by what, and what became of it.
 
     `killed_by` is empty if nothing was killed. `on_disk` names the nodes whose outputs were stored at the kill, and is

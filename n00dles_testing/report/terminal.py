@@ -20,7 +20,7 @@ from rich.text import Text
 
 from ..verdicts import ClauseResult, Finding, Verdict
 from .escape import escaped, one_line
-from .rows import ExplorationRow
+from .rows import ReportRow
 
 __all__ = [
     "StepDisplay",
@@ -110,28 +110,33 @@ def clause_line(result: ClauseResult) -> Text:
     """Return one line about a clause that has been checked."""
     line = Text(f"{one_line(result.clause)}  ")
     line.append(f"{result.verdict.value:<{_WIDEST_VERDICT}}", _STYLES[result.verdict])
-    line.append(f"  {_scenarios(result.scenarios)}, {_seconds(result.seconds)}  {one_line(result.title)}")
+    spent = "" if result.seconds is None else f", {result.seconds:.2f} s"
+    line.append(f"  {_scenarios(result.scenarios)}{spent}  {one_line(result.title)}")
     return line
 
 
 def clause_table(results: Iterable[ClauseResult]) -> Table:
-    """Return the table of all clauses: verdict, title and why, scenarios, seconds."""
+    """Return the table of all clauses: verdict, title and why, scenarios, and seconds where they are known."""
+    results = list(results)
+    timed = any(result.seconds is not None for result in results)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("clause")
     table.add_column("verdict", no_wrap=True)
     table.add_column("what it says", ratio=1)
     table.add_column("scenarios", justify="right")
-    table.add_column("seconds", justify="right")
+    if timed:
+        table.add_column("seconds", justify="right")
     for result in results:
         says = Text(one_line(result.title))
         if result.reason:
             says.append(f"\n{one_line(result.reason)}", "dim")
         verdict = Text(result.verdict.value, _STYLES[result.verdict])
-        table.add_row(Text(one_line(result.clause)), verdict, says, str(result.scenarios), f"{result.seconds:.2f}")
+        spent = [] if not timed else ["-" if result.seconds is None else f"{result.seconds:.2f}"]
+        table.add_row(Text(one_line(result.clause)), verdict, says, str(result.scenarios), *spent)
     return table
 
 
-def exploration_line(row: ExplorationRow) -> Text:
+def exploration_line(row: ReportRow) -> Text:
     """Return one line about a crash point that has been tried."""
     line = Text(f"{row.verdict.value:<{_WIDEST_VERDICT}}", _STYLES[row.verdict])
     line.append(f"  {one_line(row.point)}: {one_line(row.killed_by) or 'not killed'}, on disk: {_on_disk(row)}, ", "")
@@ -139,7 +144,7 @@ def exploration_line(row: ExplorationRow) -> Text:
     return line
 
 
-def exploration_table(rows: Sequence[ExplorationRow], *, calls: str = "paid calls") -> Table:
+def exploration_table(rows: Sequence[ReportRow], *, calls: str = "paid calls") -> Table:
     """Return the table of all crash points; `calls` is the heading of the calls counted."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("crash point", "killed by", "on disk"):
@@ -189,7 +194,7 @@ def _print_indented(console: Console, text: str) -> None:
             console.print(Text(f"  {part}"), soft_wrap=True)
 
 
-def _on_disk(row: ExplorationRow) -> str:
+def _on_disk(row: ReportRow) -> str:
     if row.on_disk is None:
         return "no record"
     return one_line(", ".join(row.on_disk)) or "no outputs"
@@ -203,10 +208,6 @@ def _same(same: bool | None) -> Text:
 
 def _scenarios(count: int) -> str:
     return "1 scenario" if count == 1 else f"{count} scenarios"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.2f} s"
 
 
 def _environment(console: Console) -> dict[str, str]:

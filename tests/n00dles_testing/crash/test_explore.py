@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from n00dles import agent, idempotency_key, pipeline
+from n00dles import PipelineContext, agent, idempotency_key, pipeline
 from n00dles_testing.crash import ExplorationError, ExplorationReport, Progress, explore
 from n00dles_testing.crash.points import Point
 from n00dles_testing.verdicts import Verdict
 from tests.n00dles_testing.crash import mutants, pipelines
 
 MUTANTS = f"{Path(mutants.__file__)}"
+PLAIN = f"{Path(__file__).parent / 'plain_stores.py'}"
 
 
 @pytest.fixture(scope="module")
@@ -87,11 +89,11 @@ def test_a_report_goes_through_json_with_every_clause_and_the_number_of_scenario
 
     assert form["verdict"] == "PASS"
     assert {clause["clause"]: clause["scenarios"] for clause in form["clauses"]} == {
-        "E01": 21,
-        "E02": 19,
-        "E03": 19,
+        "E01": 21,  # those that start a dependent, and the two undisturbed runs
+        "E02": 12,  # a kill after the first save and before the last
+        "E03": 18,  # all but the kill before the first node
         "E04": 19,
-        "E05": 19,
+        "E05": 17,  # not those whose last node was saved
         "E17": 21,
     }
     assert form["rows"][5]["point"] == "after-save:draft"
@@ -284,19 +286,23 @@ def test_a_budget_spreads_the_scenarios_and_the_report_counts_what_was_left_out(
     assert str(report.rows[0].point) == "run-started"
 
 
-def test_the_command_that_replays_a_scenario_names_all_that_it_depends_on() -> None:
+def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on() -> None:
     from n00dles_testing.crash.backends import prepare
     from n00dles_testing.crash.player import Player
+    from n00dles_testing.crash.tokens import Token
 
     setup = prepare(pipelines.chain, store="memory://", mode="in-process", environment=None, executor=None)
     inputs = {"topic": "two words", "tags": ["a"], "n": 1.0}
     player = Player(setup, inputs, Path(), environment=None, paid=None, time_limit=1)
+    plan = (Point.parse("after-save:draft"), Point.parse("during:edit"))
 
-    command = player.replay((Point.parse("after-save:edit"),))
+    command = player.replay(plan)
 
-    assert command == (
-        "n00dles-testing explore tests.n00dles_testing.crash.pipelines:chain --input 'topic=two words' "
-        """--input 'tags:=["a"]' --input n:=1.0 --store memory:// --mode in-process --at after-save:edit"""
+    assert command is not None
+    words, _, token = command.rpartition(" ")
+    assert words == "n00dles-testing replay"
+    assert Token.decode(token) == Token(
+        "tests.n00dles_testing.crash.pipelines:chain", inputs, "memory://", "in-process", plan
     )
 
 
@@ -358,3 +364,154 @@ def test_a_factory_of_a_store_gets_a_folder_of_its_own() -> None:
 
     assert report.verdict is Verdict.PASS
     assert report.rows[0].on_disk == ("draft", "edit")
+
+
+@agent
+def alone(text: str) -> str:
+    return text.upper()
+
+
+lonely = pipeline(alone, name="lonely")
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_clause_that_no_scenario_could_break_is_not_applicable_and_says_why(mode: str) -> None:
+    report = explore(lonely, {"text": "tea"}, mode=mode)
+
+    found = {clause.clause: (clause.verdict, clause.scenarios, clause.reason) for clause in report.clauses}
+    assert found["E01"] == (Verdict.NOT_APPLICABLE, 0, "no node depends on another")
+    assert found["E02"][0] is Verdict.NOT_APPLICABLE
+    assert found["E02"][2] == "no life began with a completed node and something left to do"
+    assert {found[clause][0] for clause in ("E03", "E04", "E05", "E17")} == {Verdict.PASS}
+    assert 0 < found["E05"][1] < len(report.rows)
+    assert report.verdict is Verdict.PASS
+
+
+def test_what_was_not_shown_by_any_scenario_is_no_pass() -> None:
+    report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", at=["run-started"])
+
+    verdicts = {clause.clause: clause.verdict for clause in report.clauses}
+    assert verdicts["E02"] is verdicts["E03"] is Verdict.NOT_APPLICABLE
+    assert verdicts["E04"] is Verdict.PASS
+    assert report.ok
+
+
+class SlowToSave(mutants.Executor):
+    """Correct, and slow: what has returned waits for a busy store."""
+
+    def around(self, store: Any) -> Any:
+        class Busy(mutants.Around):
+            async def save(self, run_id: str, ctx: PipelineContext) -> None:
+                if ctx.order:
+                    await asyncio.sleep(0.4)
+                await self.inner.save(run_id, ctx)
+
+        return Busy(store)
+
+
+@agent
+async def idle(text: str) -> str:
+    await asyncio.sleep(0.9)
+    return text
+
+
+patient = pipeline(pipelines.left | idle, name="patient")
+
+
+def test_that_time_has_passed_between_a_return_and_its_save_is_no_fault() -> None:
+    report = explore(
+        patient,
+        {"text": "tea"},
+        mode="in-process",
+        store=mutants.WholeStore(),
+        executor=SlowToSave(),
+        at=["before-save:left"],
+    )
+
+    assert [finding.message for finding in report.findings] == []
+
+
+@agent
+def nothing() -> str:
+    return "nothing"
+
+
+@agent
+def something(text: str) -> str:
+    return text + "!"
+
+
+no_inputs = pipeline(nothing >> something, name="no-inputs")
+
+
+@pytest.mark.parametrize("factory", ["open_plain", "open_async", "open_managed", "open_by_option", "open_by_keyword"])
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+@pytest.mark.parametrize(
+    ("target", "inputs"), [(pipelines.chain, {"topic": "x"}), (no_inputs, {})], ids=["inputs", "none"]
+)
+def test_three_methods_in_any_shape_are_enough(factory: str, mode: str, target: Any, inputs: dict[str, Any]) -> None:
+    report = explore(target, inputs, mode=mode, store=f"{PLAIN}:{factory}")
+
+    assert [str(finding) for finding in report.findings] == []
+    assert report.verdict is Verdict.PASS
+    assert len(report.rows) > 10
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_factory_that_takes_no_location_is_shared_and_left_as_it_was(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLAIN_STORE", str(tmp_path))
+
+    report = explore(pipelines.chain, {"topic": "x"}, mode=mode, store=f"{PLAIN}:open_fixed")
+
+    assert report.verdict is Verdict.PASS
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_factory_of_two_arguments_is_refused_as_check_refuses_it(mode: str) -> None:
+    with pytest.raises(ExplorationError, match="requires 2 arguments"):
+        explore(pipelines.chain, {"topic": "x"}, mode=mode, store=f"{PLAIN}:open_two")
+
+
+def test_an_observer_of_the_store_s_name_sees_the_store_itself() -> None:
+    from n00dles_testing.crash.recorded_store import Fence, recorded_store
+
+    inner = mutants.WholeStore()
+
+    assert repr(recorded_store(inner, None, Fence())) == repr(inner)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_more_lives_are_killed_at_each_point_that_the_resumed_run_passes(mode: str) -> None:
+    report = explore(pipelines.chain, {"topic": "x"}, mode=mode, at=["after-save:edit", "run-finished"], lives=2)
+
+    plans = [" ".join(map(str, row.plan)) for row in report.rows]
+    assert plans == [
+        "after-save:edit",
+        "run-finished",
+        "after-save:edit run-started",
+        "after-save:edit before-opening-save",
+        "after-save:edit after-opening-save",
+        *(f"after-save:edit {kind}:publish" for kind in ("before", "during", "after", "before-save", "after-save")),
+        "after-save:edit run-finished",
+        "run-finished run-started",
+        "run-finished run-finished",
+    ]
+    assert {row.lives for row in report.rows[2:]} == {3}
+    assert report.verdict is Verdict.PASS
+    assert (report.points, report.left_out) == (30, 17)
+
+
+def test_a_budget_is_shared_among_first_and_later_kills() -> None:
+    report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", lives=3, budget=9)
+
+    assert [len(row.plan) for row in report.rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert report.verdict is Verdict.PASS
+
+
+def test_chains_of_kills_through_a_fan_out_are_never_vacuous() -> None:
+    report = explore(pipelines.wide, {"text": "tea"}, mode="fork", lives=2, budget=60)
+
+    assert report.verdict is Verdict.PASS

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from n00dles_testing.report.escape import escaped, one_line
-from n00dles_testing.report.rows import ExplorationRow
+from n00dles_testing.report.rows import ReportRow
 from n00dles_testing.report.terminal import (
     StepDisplay,
     clause_line,
@@ -48,7 +48,7 @@ def result(verdict: Verdict = Verdict.PASS, **changes: object) -> ClauseResult:
     return ClauseResult(**{"clause": "S05", "title": "no aliasing", "verdict": verdict, "scenarios": 3, **changes})  # type: ignore[arg-type]
 
 
-def row(**changes: object) -> ExplorationRow:
+def row(**changes: object) -> ReportRow:
     fields = {
         "point": "after writer, not saved",
         "killed_by": "SIGKILL",
@@ -58,7 +58,7 @@ def row(**changes: object) -> ExplorationRow:
         "same_output": True,
         "verdict": Verdict.PASS,
     }
-    return ExplorationRow(**{**fields, **changes})  # type: ignore[arg-type]
+    return ReportRow(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_clause_table_says_verdict_reason_scenarios_and_seconds() -> None:
 
     lines = [" ".join(line.split()) for line in text_of(console).splitlines()]
     assert "S05 PASS no aliasing 3 1.24" in lines
-    assert "S01 FAIL no aliasing 3 0.00" in lines
+    assert "S01 FAIL no aliasing 3 -" in lines
     assert "it is 1, not 2" in lines
 
 
@@ -158,8 +158,8 @@ def test_a_log_gets_one_line_a_step_and_no_control_sequence() -> None:
 
     assert "\x1b" not in text_of(console)
     assert text_of(console).splitlines() == [
-        "S05  PASS            3 scenarios, 0.00 s  no aliasing",
-        "S05  FAIL            3 scenarios, 0.00 s  no aliasing",
+        "S05  PASS            3 scenarios  no aliasing",
+        "S05  FAIL            3 scenarios  no aliasing",
     ]
 
 

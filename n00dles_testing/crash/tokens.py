@@ -1,0 +1,94 @@
+"""The token behind `n00dles-testing replay`: one scenario as data, short enough for one line.
+
+It is base64url of zlib of canonical JSON. Reading one builds texts, numbers, lists and dicts, and nothing else; what it
+names is imported only when it is replayed, as `explore` imports what it is told on the command line.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from .points import Plan, Point
+
+__all__ = ["BadTokenError", "Token"]
+
+_VERSION = 1
+_SHOWN = 24
+_MOST_BYTES = 64 * 2**20
+"""What a token may grow to when it is unpacked."""
+
+
+class BadTokenError(ValueError):
+    """A text is no token, or not of this release. Copy the whole line that the failure printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One scenario: `target` and `store` as `explore` takes them (None is its default), and where it is killed."""
+
+    target: str
+    inputs: dict[str, Any]
+    store: str | None
+    mode: str
+    plan: Plan
+
+    def encode(self) -> str:
+        """Return the token. The same scenario gives the same one, wherever the checkout lies."""
+        form = {
+            "v": _VERSION,
+            "target": _below_here(self.target),
+            "inputs": self.inputs,
+            "store": self.store,
+            "mode": self.mode,
+            "plan": [str(point) for point in self.plan],
+        }
+        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+        return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
+
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Read a token. Raises `BadTokenError`."""
+        form = _unpacked(text.strip())
+        if not isinstance(form, dict) or form.get("v") != _VERSION:
+            raise BadTokenError(f"{_short(text)} is a token of another release of n00dles-testing; use that one.")
+        try:
+            plan = tuple(Point.parse(point) for point in form["plan"])
+            token = cls(form["target"], form["inputs"], form["store"], form["mode"], plan)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise BadTokenError(f"{_short(text)} is damaged: {error}") from error
+        texts = (token.target, token.mode, token.store or "")
+        if not isinstance(token.inputs, dict) or not all(isinstance(each, str) for each in texts):
+            raise BadTokenError(f"{_short(text)} is damaged: its fields are of other types than they should be.")
+        return token
+
+
+def _unpacked(text: str) -> Any:
+    try:
+        packed = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        unpacking = zlib.decompressobj()
+        data = unpacking.decompress(packed, _MOST_BYTES)
+        if not unpacking.eof:
+            raise BadTokenError(f"{_short(text)} is cut short, or unpacks to more than {_MOST_BYTES} bytes.")
+        return json.loads(data)
+    except (binascii.Error, zlib.error, UnicodeError, RecursionError, json.JSONDecodeError) as error:
+        raise BadTokenError(f"{_short(text)} is no token; copy all of what stands after `replay`.") from error
+
+
+def _below_here(target: str) -> str:
+    """Return a file below the current folder by its relative path, which is the same in every checkout."""
+    place, colon, name = target.rpartition(":")
+    path = Path(place)
+    if path.is_absolute() and path.suffix == ".py" and path.is_relative_to(Path.cwd()):
+        return f"{os.path.relpath(path)}{colon}{name}"
+    return target
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")

@@ -1,0 +1,99 @@
+"""Trying plans: each is lived and judged, and shows where its last life can be killed as well."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from ..verdicts import Verdict
+from .assessment import Played, assess
+from .exploration import ExplorationError, ExplorationRow, Progress
+from .player import Player
+from .points import Kind, Plan, choose
+from .undisturbed import Usual, points_of_life
+
+__all__ = ["Trial"]
+
+
+class Trial:
+    """All that was tried of one pipeline: `offered` counts the plans there were to choose from."""
+
+    def __init__(self, player: Player, usual: Usual, *, workers: int, on_progress: Callable[[Progress], None]) -> None:
+        self.offered = 0
+        self.notes: list[str] = []
+        self.seconds = 0.0
+        self.workers = workers
+        self._player = player
+        self._usual = usual
+        self._on_progress = on_progress
+        self._plans: list[Plan] = []
+        self._rows: dict[Plan, ExplorationRow] = {}
+        self._later: dict[Plan, list[Plan]] = {}
+
+    @property
+    def rows(self) -> tuple[ExplorationRow, ...]:
+        """What was tried, in the order of the plans."""
+        return tuple(self._rows[plan] for plan in self._plans)
+
+    def kill_as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: int | None) -> None:
+        """Try the chosen ones of `plans`. Raises `ExplorationError` for an entry of `at` that fits none."""
+        try:
+            chosen = choose(plans, at, budget)
+        except ValueError as error:
+            raise ExplorationError(str(error)) from error
+        self._try(chosen, offered=len(plans))
+
+    def kill_more_lives(self, lives: int, budget: int | None) -> None:
+        """Kill what was resumed as well, at each of its own points, until `lives` in a row were killed."""
+        for killed in range(1, lives):
+            earlier = [plan for plan in self._plans if len(plan) == killed]
+            further = [plan for each in earlier for plan in self._later[each] if plan not in self._rows]
+            left = share(budget, len(self._plans), lives - killed)
+            self._try(choose(further, None, left), offered=len(further))
+        if lives > 1 and self._usual.overlaps:
+            self._leave_out_what_does_not_repeat()
+
+    def _try(self, plans: list[Plan], *, offered: int) -> None:
+        """Live and judge `plans`; a kill that did not happen gets another chance."""
+        begun = time.monotonic()
+        self.offered += offered
+        done = len(self._plans)
+        self._plans += plans
+        missing = plans
+        for is_last_chance in (False, False, True):
+            tried, missing = missing, []
+            for played in self._player.play(tried, lanes=self.workers, lines=self._usual.lines):
+                row = assess(played, self._usual.baseline, self._usual.paid, self._player.replay(played.plan))
+                self._rows[played.plan] = row
+                if row.verdict is Verdict.VACUOUS and not is_last_chance:
+                    missing.append(played.plan)
+                    continue
+                self._later[played.plan] = self._next_kills(played)
+                done += 1
+                self._on_progress(Progress(done, len(self._plans), row))
+        self.seconds += time.monotonic() - begun
+
+    def _next_kills(self, played: Played) -> list[Plan]:
+        """Return the plans that begin like this one, and kill the life that was left alone in it."""
+        points = points_of_life(played.history, len(played.plan) + 1)
+        models = {call.node for call in played.history.calls if call.request is not None}
+        return [
+            (*played.plan, point)
+            for point in points
+            if point.kind is not Kind.DURING or point.subject in models or str(point) in self._usual.lines
+        ]
+
+    def _leave_out_what_does_not_repeat(self) -> None:
+        """Drop chains whose last kill did not happen: siblings do not end in the same order each time."""
+        gone = [row.plan for row in self.rows if len(row.plan) > 1 and row.verdict is Verdict.VACUOUS]
+        self._plans = [plan for plan in self._plans if plan not in gone]
+        self.notes += [
+            f"{' and then '.join(map(str, plan))} was not tried: siblings end in another order each time, and it could "
+            "not be repeated"
+            for plan in gone
+        ]
+
+
+def share(budget: int | None, spent: int, generations: int) -> int | None:
+    """Return how many scenarios the next of `generations` may have: what is left, in equal parts."""
+    return None if budget is None else -(-max(0, budget - spent) // generations)

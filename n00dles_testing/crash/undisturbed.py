@@ -1,0 +1,105 @@
+"""What a pipeline does when nobody disturbs it: what all scenarios are held against, and where they can be killed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+from .assessment import Played
+from .case import Baseline
+from .history import History
+from .player import Player
+from .points import OPENING, Kind, Occurrences, Plan, Point, enumerate_points
+
+__all__ = ["Usual", "observe", "points_of_life"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usual:
+    """Two undisturbed runs, and what follows from them: `plans` are the ways to kill a run, `lines` see `Scenario`."""
+
+    runs: tuple[Played, Played]
+    baseline: Baseline
+    plans: list[Plan]
+    lines: dict[str, int]
+    notes: list[str]
+
+    @property
+    def paid(self) -> int | None:
+        """What the LLM server was paid for, None if nobody counts."""
+        return self.runs[0].paid
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether two of its nodes may run at the same time, so that the order of what happens is not given."""
+        needs = self.baseline.needs
+        return any(
+            one not in needs.get(other, ()) and other not in needs.get(one, ())
+            for one, other in combinations(self.baseline.calls, 2)
+        )
+
+
+def observe(player: Player) -> Usual:
+    """Run the pipeline twice. Raises `ExplorationError` if it fails."""
+    first, second = player.undisturbed(), player.undisturbed()
+    needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
+    baseline = Baseline(first.history, second.history, needs)
+    lines = _middles(first.history)
+    points = points_of_life(first.history, 1)
+    hidden = _hidden(first.history, points, lines)
+    seen = [point for point in points if point not in hidden]
+    plans: list[Plan] = [(point,) for point in seen]
+    notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
+    notes += _about_models(player, first, baseline)
+    if baseline.unsettled:
+        notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
+    return Usual((first, second), baseline, [*plans, *_resumed(player, seen)], lines, notes)
+
+
+def points_of_life(history: History, life: int) -> list[Point]:
+    """Return the crash points that a life has passed, in order."""
+    return enumerate_points(
+        (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
+        for entry in history.entries
+        if entry.life == life
+    )
+
+
+def _resumed(player: Player, points: list[Point]) -> list[Plan]:
+    """Return the plans for what only a resumed life does: the save with which it begins.
+
+    One is killed after its first save, to see whether there is such a save.
+    """
+    saved = next((point for point in points if point.kind is Kind.AFTER_SAVE), None)
+    if saved is None:
+        return []
+    (probe,) = player.play([(saved,)], lanes=1)
+    return [(saved, point) for point in points_of_life(probe.history, 2) if point.kind in OPENING]
+
+
+def _hidden(history: History, points: list[Point], lines: dict[str, int]) -> list[Point]:
+    """Return the points during a body of which no line was seen."""
+    models = {call.node for call in history.calls if call.request is not None}
+    return [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in lines]
+
+
+def _middles(history: History) -> dict[str, int]:
+    """Return, for each point during a body, which of the lines that it executes is in the middle, counted from 1."""
+    occurrences = Occurrences()
+    points = [(occurrences.number(Point(Kind.DURING, call.node)), call.lines) for call in history.calls]
+    return {str(point): lines // 2 + 1 for point, lines in points if lines}
+
+
+def _about_models(player: Player, run: Played, baseline: Baseline) -> list[str]:
+    notes = []
+    if baseline.requests and not player.setup.pays_before_death:
+        notes.append(
+            "during a model's node the process dies as the reply has come, paid and not yet used: there is no local "
+            "LLM server that could kill it before"
+        )
+    if run.paid is not None and run.paid < baseline.requests:
+        notes.append(
+            f"the LLM server was paid for {run.paid} calls where the pipeline made {baseline.requests}: it does not "
+            "see them all, so what was paid is not to be relied on"
+        )
+    return notes
