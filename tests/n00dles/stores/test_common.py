@@ -238,15 +238,18 @@ def test_a_context_of_another_run_is_not_saved(make_store: Factory) -> None:
 # Fencing.
 
 
-def test_a_save_from_an_older_revision_is_refused_and_changes_nothing(make_store: Factory) -> None:
+@pytest.mark.parametrize("earlier_saves", [0, 1])
+def test_a_save_from_an_older_revision_is_refused_and_changes_nothing(make_store: Factory, earlier_saves: int) -> None:
     async def work(store: Any) -> Any:
         first = await store.load_or_create("r", {})
+        for _ in range(earlier_saves):
+            await store.save("r", first)
         second = await store.load("r")
         second.checkpoint("a", "second")
         await store.save("r", second)
         first.checkpoint("a", "first")
         for _ in range(2):
-            with pytest.raises(StaleContextError, match=r"it is at revision 2, and this save continues revision 1"):
+            with pytest.raises(StaleContextError, match=r"it is at revision \d, and this save continues revision \d"):
                 await store.save("r", first)
         return await store.load("r"), second
 
@@ -256,9 +259,12 @@ def test_a_save_from_an_older_revision_is_refused_and_changes_nothing(make_store
     assert back.completed == {"a": "second"}
 
 
-def test_a_late_save_does_not_bring_a_deleted_run_back(make_store: Factory) -> None:
+@pytest.mark.parametrize("earlier_saves", [0, 1])
+def test_a_late_save_does_not_bring_a_deleted_run_back(make_store: Factory, earlier_saves: int) -> None:
     async def work(store: Any) -> Any:
         ctx = await store.load_or_create("r", {})
+        for _ in range(earlier_saves):
+            await store.save("r", ctx)
         loaded = await store.load("r")
         await store.delete("r")
         await store.delete("r")
@@ -271,11 +277,16 @@ def test_a_late_save_does_not_bring_a_deleted_run_back(make_store: Factory) -> N
     assert on_store(work, make_store) is None
 
 
-def test_a_late_save_does_not_touch_a_new_run_of_the_same_id(make_store: Factory) -> None:
+@pytest.mark.parametrize("earlier_saves", [0, 1])
+def test_a_late_save_does_not_touch_a_new_run_of_the_same_id(make_store: Factory, earlier_saves: int) -> None:
     async def work(store: Any) -> Any:
         old = await store.load_or_create("r", {"x": "old"})
+        for _ in range(earlier_saves):
+            await store.save("r", old)
         await store.delete("r")
         new = await store.load_or_create("r", {"x": "new"})
+        for _ in range(earlier_saves):
+            await store.save("r", new)
         old.checkpoint("a", "old")
         with pytest.raises(StaleContextError, match="another run of this id"):
             await store.save("r", old)
