@@ -24,6 +24,7 @@ from n00dles import (
     agent,
     run,
 )
+from n00dles.stores import sqlite_records
 
 T = TypeVar("T")
 
@@ -205,6 +206,25 @@ def test_the_count_of_outputs_is_that_of_the_save_not_of_the_moment(tmp_path: Pa
     stored, ctx = with_store(tmp_path / "runs.db", work)
 
     assert (stored.order, ctx.unsaved) == (["a"], ("late",))
+
+
+def test_a_save_that_was_overtaken_by_a_later_one_writes_nothing(tmp_path: Path) -> None:
+    """The first one may still wait for a thread when the second one finds the disk quick enough to need none."""
+
+    async def work(store: SQLiteStateStore) -> Any:
+        ctx = await store.load_or_create("r", {})
+        ctx.checkpoint("a", 1)
+        earlier = ctx.snapshot()
+        ctx.checkpoint("b", 2)
+        ctx.status = "finished"
+        await store.save("r", ctx)
+        late = store._session.transaction("BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx, earlier))
+        return late, ctx, await store.load("r")
+
+    late, ctx, stored = with_store(tmp_path / "runs.db", work)
+
+    assert late is None
+    assert (stored.order, stored.status, stored.revision) == (["a", "b"], "finished", ctx.revision)
 
 
 # From where it may be used.
