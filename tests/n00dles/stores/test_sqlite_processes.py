@@ -132,6 +132,29 @@ def test_a_save_waits_for_another_process_that_is_writing(tmp_path: Path) -> Non
     assert loaded.completed == {"a": 1}
 
 
+def test_an_opening_waits_for_another_process_that_is_writing_to_the_new_file(tmp_path: Path) -> None:
+    """SQLite itself does not wait here, whatever its busy timeout."""
+    path = tmp_path / "runs.db"
+
+    async def main() -> Any:
+        other = locked(path)
+        store = SQLiteStateStore(path, busy_timeout=30)
+        opening = asyncio.create_task(store.load_or_create("r", {"x": 1}))
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        waiting = not opening.done()
+        other.execute("COMMIT")
+        other.close()
+        ctx = await opening
+        await store.aclose()
+        return waiting, ctx
+
+    waiting, ctx = asyncio.run(main())
+
+    assert waiting
+    assert ctx.inputs == {"x": 1}
+
+
 def test_a_save_gives_up_after_the_stated_wait_with_a_typed_error_and_works_again(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
 
