@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 import sqlite3
 import sys
 import threading
@@ -265,6 +266,7 @@ def test_after_a_fork_parent_and_child_both_go_on(tmp_path: Path) -> None:
     child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(30)  # a child that hangs dies of it
         try:
             asyncio.run(save_outputs(store, "child", a=1, b=2))
             code = 0
@@ -300,6 +302,7 @@ def test_a_fork_while_another_thread_is_saving_does_not_hang_the_child(tmp_path:
     child = os.fork()
     if child == 0:
         code = 1
+        signal.alarm(30)  # a child that hangs dies of it
         try:
             asyncio.run(store.load("before"))
             code = 0
