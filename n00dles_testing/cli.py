@@ -107,6 +107,7 @@ Examples:
   n00dles-testing explore app.flows:content_pipeline --input topic="agentic search"
   n00dles-testing explore flows.py:triage --input text="where is my invoice" --input retries:=2
   n00dles-testing explore flows.py:triage --input-json inputs.json --at 'after:*' --workers 2
+  n00dles-testing explore flows.py:triage --input text=x --lives 3 --budget 200
 
 \b
 Inputs:
@@ -142,6 +143,13 @@ paid; no call leaves the machine and no key is needed. With --llm off the calls 
 )
 @click.option("--budget", type=click.IntRange(1), metavar="N", help="At most N crash points, spread over the run.")
 @click.option(
+    "--lives",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Kill up to N lives of a run in a row: the resumed run is killed too, at each of its own points. --budget is "
+    "shared among the first kills, the second ones and so on. Default: 1.",
+)
+@click.option(
     "--workers",
     type=click.IntRange(1),
     metavar="N",
@@ -168,6 +176,31 @@ def explore(
     except InputSyntaxError as error:
         raise click.UsageError(str(error)) from error
     raise SystemExit(run_explore(target, inputs, llm == "auto", json_file, options))
+
+
+@main.command(
+    epilog=f"""\b
+Examples:
+  n00dles-testing replay eNoljUEKgzAQRa8i2Q5Iqu3GQ5RCF91YKWmc...
+
+The token holds the target, the inputs, the store, the mode and the crash points, as data; reading it runs nothing. The
+target is then imported as by explore, from the current folder: do not replay the token of somebody whom you would not
+let choose which of your modules to import.
+
+{_EXIT_CODES}"""
+)
+@click.argument("token")
+@click.option(
+    "--llm", type=click.Choice(["auto", "off"]), default="auto", show_default=True, help="The fake LLM server."
+)
+def replay(token: str, llm: str) -> None:
+    """Live one scenario again, and tell its story.
+
+    TOKEN is what a failure prints after `replay`. It works in every checkout of the same code.
+    """
+    from .command_explore import run_replay
+
+    raise SystemExit(run_replay(token, llm == "auto"))
 
 
 @main.command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -10,12 +11,14 @@ from signal import Signals
 from typing import Any
 
 import click
+from rich.console import Console
 from rich.text import Text
 
 from n00dles.errors import N00dlesError
 
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
+from .crash.tokens import BadTokenError, Token
 from .llm import LLMServer
 from .report.escape import one_line
 from .report.json_file import written
@@ -30,7 +33,7 @@ from .report.terminal import (
     print_notes,
 )
 
-__all__ = ["run_explore"]
+__all__ = ["run_explore", "run_replay"]
 
 _SIGKILL = 9
 
@@ -40,10 +43,43 @@ def run_explore(
 ) -> int:
     """Explore a pipeline, show what came, and return the exit code. Raises `UnusableError`."""
     console = console_for()
+    report = _explored(console, f"exploring {target}", fake_llm, {"target": target, "inputs": inputs, **options})
+    if report is None:
+        return INTERRUPTED
+    _show(console, report)
+    if json_file is not None:
+        print_notes(console, [written(json_file, "explore", report.to_dict())])
+    return PASSED if report.ok else FAILED
+
+
+def run_replay(text: str, fake_llm: bool) -> int:
+    """Live the scenario of a token again, tell its story, and return the exit code. Raises `UnusableError`."""
+    try:
+        token = Token.decode(text)
+    except BadTokenError as error:
+        raise UnusableError(str(error)) from error
+    console = console_for()
+    where = ", then ".join(point.label for point in token.plan) or "undisturbed"
+    # An undisturbed run is judged in every exploration; the least of them has one kill.
+    what = {"plans": [token.plan]} if token.plan else {"budget": 1}
+    scenario = {"target": token.target, "inputs": token.inputs, "store": token.store, "mode": token.mode, **what}
+    title = f"replaying {token.target} {json.dumps(token.inputs, ensure_ascii=False)}: {where}"
+    report = _explored(console, title, fake_llm, scenario)
+    if report is None:
+        return INTERRUPTED
+    _show(console, report)
+    for row in report.rows:
+        console.print(Text(f"\n{row.verdict}  {row.label}{f': {row.reason}' if row.reason else ''}", "bold"))
+        print_notes(console, [f"  {line}" for line in row.story])
+    return PASSED if report.ok else FAILED
+
+
+def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str, Any]) -> ExplorationReport | None:
+    """Explore with progress on the console; None if it was interrupted. Raises `UnusableError`."""
     try:
         with ExitStack() as stack:
             display = stack.enter_context(StepDisplay(console, "crash points"))
-            display.say(Text(f"exploring {one_line(target)}", "bold"))
+            display.say(Text(one_line(title), "bold"))
             display.at("running it undisturbed")
             wiring: dict[str, Any] = {}
             if fake_llm:
@@ -53,12 +89,15 @@ def run_explore(
                     "paid": lambda scenario: len(server.journal(scenario)),
                 }
             given = {name: value for name, value in options.items() if value not in (None, ())}
-            report = explore(target, inputs, on_progress=_Shown(display), **given, **wiring)
+            return explore(**given, **wiring, on_progress=_Shown(display))
     except (ExplorationError, N00dlesError) as error:
         raise UnusableError(_without_traceback(str(error))) from error
     except KeyboardInterrupt:
         click.echo("interrupted; every process that was started is ended", err=True)
-        return INTERRUPTED
+        return None
+
+
+def _show(console: Console, report: ExplorationReport) -> None:
     paying = bool(report.paid)
     rows = [_row(row, paying) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
@@ -67,9 +106,6 @@ def run_explore(
     console.print()
     console.print(_summary(report))
     print_notes(console, report.notes)
-    if json_file is not None:
-        print_notes(console, [written(json_file, "explore", report.to_dict())])
-    return PASSED if report.ok else FAILED
 
 
 def _without_traceback(message: str) -> str:
@@ -87,13 +123,13 @@ class _Shown:
 
     def __init__(self, display: StepDisplay) -> None:
         self._display = display
-        self._started = False
+        self._total = 0
 
     def __call__(self, progress: Progress) -> None:
         if progress.row is None:
             return
-        if not self._started:
-            self._started = True
+        if progress.total != self._total:  # what a resumed run shows may be killed as well
+            self._total = progress.total
             self._display.start(progress.total)
         row = _row(progress.row, bool(progress.row.paid))
         self._display.at(row.point)

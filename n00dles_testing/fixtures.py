@@ -10,8 +10,11 @@ from urllib.parse import urlsplit
 from n00dles.pipeline import Step
 
 from .crash import CrashSafety, ExplorationReport
+from .crash.backends import Environment
+from .crash.player import Paid
 from .llm import LLMServer
 from .targets import load_target
+from .verdicts import Verdict
 
 __all__ = ["LazyLLM", "PluginCrashSafety", "counts"]
 
@@ -45,16 +48,12 @@ class PluginCrashSafety(CrashSafety):
         super().__init__()
         self._llm = llm
 
-    def check(self, pipeline: Any, /, **options: Any) -> ExplorationReport:
-        """See `CrashSafety.check`."""
-        __tracebackhide__ = True
-        if needs_llm(pipeline):
-            server = self._llm.server()
-            self._environment = server.environment_of
-            self._paid = lambda scenario: len(server.journal(scenario))
-        else:
-            self._environment = self._paid = None
-        return super().check(pipeline, **options)
+    def wiring_for(self, pipeline: Any) -> tuple[Environment, Paid | None]:
+        """Return those of the fake server, if the pipeline needs it."""
+        if not needs_llm(pipeline):
+            return None, None
+        server = self._llm.server()
+        return server.environment_of, lambda scenario: len(server.journal(scenario))
 
 
 def needs_llm(pipeline: Any) -> bool:
@@ -65,23 +64,20 @@ def needs_llm(pipeline: Any) -> bool:
     step = load_target(pipeline, "pipeline") if isinstance(pipeline, str) else pipeline
     if not isinstance(step, Step) or _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL"):
         return False
-    agents = step.agents()
-    fallbacks = []
-    for agent in agents:
-        while agent.fallback is not None:
-            agent = agent.fallback  # noqa: PLW2901 - walks the chain of one agent
-            fallbacks.append(agent)
-    return any(agent.model is not None and agent.provider is None for agent in [*agents, *fallbacks])
+    lineups = (agent.lineup() for agent in step.agents())
+    return any(agent.model is not None and agent.provider is None for lineup in lineups for agent in lineup)
 
 
 def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
-    """Return what was tried: crash points, how many were killed by a signal, how many simulated, and re-calls."""
+    """Return what was tried: crash points, how many died by a signal, how many simulated, re-calls, UNKNOWN clauses."""
+    reports = list(reports)
     rows = [row for report in reports for row in report.rows]
     return {
         "crash_points": len(rows),
         "killed": sum(row.killed_by is not None and not row.simulated for row in rows),
         "simulated": sum(row.simulated for row in rows),
         "re_calls": sum(len(row.recalled) for row in rows),
+        "unknown": sum(clause.verdict is Verdict.UNKNOWN for report in reports for clause in report.clauses),
     }
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["crash_safety"]
 
 _PROPERTY = "n00dles_"
+_UNKNOWN = f"{_PROPERTY}could_not_be_told"
 _tally = pytest.StashKey[Counter[str]]()
+_untold = pytest.StashKey[list[str]]()
 
 
 @pytest.fixture
@@ -37,6 +39,9 @@ def crash_safety(request: pytest.FixtureRequest, n00dles_llm: LazyLLM) -> Iterat
     # Properties travel from a worker of xdist to its master, and into a JUnit file.
     for name, count in counts(safety.reports).items():
         request.node.user_properties.append((f"{_PROPERTY}{name}", count))
+    for report in safety.reports:
+        if report.unknown:
+            request.node.user_properties.append((_UNKNOWN, f"{report.target}: {report.unknown}"))
 
 
 @pytest.fixture(scope="session")
@@ -55,18 +60,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     config.stash[_tally] = Counter()
-    config.pluginmanager.register(_Counting(config.stash[_tally]), "n00dles-counting")
+    config.stash[_untold] = []
+    config.pluginmanager.register(_Counting(config.stash[_tally], config.stash[_untold]), "n00dles-counting")
 
 
 class _Counting:
-    def __init__(self, tally: Counter[str]) -> None:
+    def __init__(self, tally: Counter[str], untold: list[str]) -> None:
         self._tally = tally
+        self._untold = untold
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what a test has left in its properties; they are complete with its teardown."""
         if report.when == "teardown":
             for name, count in report.user_properties:
-                if name.startswith(_PROPERTY) and isinstance(count, int):
+                if name == _UNKNOWN:
+                    self._untold.append(str(count))
+                elif name.startswith(_PROPERTY) and isinstance(count, int):
                     self._tally[name.removeprefix(_PROPERTY)] += count
 
 
@@ -80,5 +89,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         parts.append(f"{tally['simulated']} deaths simulated in-process")
     if others := tally["crash_points"] - tally["killed"] - tally["simulated"]:
         parts.append(f"{others} crash points where nothing was killed")
-    colour = {"red": True} if tally["re_calls"] or others else {"green": True}
-    terminalreporter.write_line(f"n00dles: {', '.join(parts)}, {tally['re_calls']} re-calls", **colour)
+    parts.append(f"{tally['re_calls']} re-calls")
+    if unknown := tally["unknown"]:
+        parts.append(f"{unknown} clause{'s' if unknown > 1 else ''} UNKNOWN")
+    colour = "red" if tally["re_calls"] or others else "yellow" if unknown else "green"
+    terminalreporter.write_line(f"n00dles: {', '.join(parts)}", **{colour: True})
+    untold: list[str] = config.stash[_untold]
+    for sentence in dict.fromkeys(untold):
+        terminalreporter.write_line(f"n00dles: {sentence}", yellow=True)

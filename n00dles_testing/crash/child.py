@@ -33,7 +33,7 @@ from .ledger import LedgerWriter
 from .life import Executor, ReferenceExecutor, live, write_failure
 from .points import Kind, Point
 from .recorded_store import Fence
-from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, Scenario, Subject
+from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, PlannedRun, Subject
 
 __all__ = [
     "CONTROL_VARIABLE",
@@ -199,5 +199,5 @@ def main(request_file: str) -> None:
             json.dump(described, file)
         return
     point = Point.parse(form["point"]) if form["point"] else None
-    request = LifeRequest(Scenario.from_dict(form["scenario"]), form["life"], point, form["again"])
+    request = LifeRequest(PlannedRun.from_dict(form["scenario"]), form["life"], point, form["again"])
     live_and_exit(request, pipeline, executor)

@@ -49,13 +49,8 @@ class ExplorationRow:
 
     @property
     def label(self) -> str:
-        """The crash point in words, for a table; of a later life than the first, with its number."""
-        life = len(self.plan)
-        if life == 1:
-            return self.point.label
-        if self.point.kind in OPENING:
-            return f"{self.point.kind.partition('-')[0]} life {life}'s first save"
-        return f"life {life}: {self.point.label}"
+        """Where each of its lives is killed, in words, for a table."""
+        return ", then ".join(_label(point, life) for life, point in enumerate(self.plan, 1))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
@@ -169,3 +164,9 @@ class ExplorationReport:
             "scenario_seconds": self.scenario_seconds,
             "scenarios_per_second": self.scenarios_per_second,
         }
+
+
+def _label(point: Point, life: int) -> str:
+    if life > 1 and point.kind in OPENING:
+        return f"{point.kind.partition('-')[0]} life {life}'s first save"
+    return point.label

@@ -19,7 +19,7 @@ from typing import Any
 
 from .pipes import MessageReader, MessageWriter
 from .processes import start_interpreter
-from .scenario import BackendError, LifeEnd, Scenario, Subject
+from .scenario import BackendError, LifeEnd, PlannedRun, Subject
 
 __all__ = ["ForkServer", "fork_is_available"]
 
@@ -59,10 +59,10 @@ class ForkServer:
             self.close()
             raise
 
-    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+    def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Have scenarios lived, up to `lanes` at a time. Raises `BackendError` if the server is gone."""
         waiting = iter(scenarios)
-        sent: dict[str, Scenario] = {}
+        sent: dict[str, PlannedRun] = {}
 
         def send() -> None:
             for scenario in islice(waiting, lanes - len(sent)):

@@ -29,7 +29,7 @@ from .life import Executor
 from .pipes import MessageReader, MessageWriter
 from .processes import die_with_parent, life_end
 from .rehearsal import rehearse
-from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, lives
+from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
 
 __all__ = ["main"]
 
@@ -41,7 +41,7 @@ _POLL_SECONDS = 0.002
 class _Lane:
     """One scenario on its way, and the life that it is in."""
 
-    scenario: Scenario
+    scenario: PlannedRun
     steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]]
     request: LifeRequest
     pid: int
@@ -101,7 +101,7 @@ class _Server:
         ready = poll.poll(max(0.0, min(limits)) * 1000 if limits else None)
         if any(descriptor == self._requests.fileno() for descriptor, _ in ready):
             while (form := self._requests.read(0)) is not None:
-                scenario = Scenario.from_dict(form)
+                scenario = PlannedRun.from_dict(form)
                 steps = lives(scenario, thrifty=True)
                 self._lanes.append(self._begin(scenario, steps, next(steps)))
 
@@ -126,7 +126,7 @@ class _Server:
             self._replies.write({"id": lane.scenario.id, "lives": [asdict(end) for end in stop.value]})
 
     def _begin(
-        self, scenario: Scenario, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest
+        self, scenario: PlannedRun, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest
     ) -> _Lane:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # else the child would print it again
@@ -173,7 +173,7 @@ def _refuse_threads(target: str) -> None:
         )
 
 
-def _warm(scenario: Scenario) -> None:
+def _warm(scenario: PlannedRun) -> None:
     """Import what a first life had to import on its way, so that no later one has to."""
     for entry in read_ledger(scenario.ledger):
         for name in entry["names"] if entry.kind == "modules" else ():

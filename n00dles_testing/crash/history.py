@@ -134,6 +134,11 @@ class History:
         return [call for life in self.working for call in life.calls]
 
     @property
+    def keeps_counts(self) -> bool:
+        """Whether the store gave back what nodes have cost; one that keeps no more than it must does not."""
+        return all((life.disk or {}).get("counted", True) for life in self.working)
+
+    @property
     def outcome(self) -> dict[str, Any] | None:
         """How the run ended, if it did."""
         outcomes = self.working[-1].outcomes if self.working else []

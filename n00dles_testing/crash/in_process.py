@@ -25,7 +25,7 @@ from .instrument import Trigger
 from .ledger import LedgerWriter
 from .life import Executor, live, write_failure
 from .recorded_store import Fence, SimulatedDeath
-from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, Scenario, play_one
+from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun, play_one
 
 __all__ = ["InProcess"]
 
@@ -43,7 +43,7 @@ class InProcess:
         self._executor = executor
         self._store = store
 
-    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+    def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Live one scenario after the other; there is one process, so there is one lane."""
         for scenario in scenarios:
             memory = InMemoryStateStore() if self._store is None and scenario.store == "memory://" else None

@@ -120,7 +120,14 @@ async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -
         ledger.write("disk", exists=False, nodes=[])
         return False
     status = getattr(context, "status", None)
-    ledger.write("disk", exists=True, nodes=list(context.order), status=status, revision=context.revision)
+    ledger.write(
+        "disk",
+        exists=True,
+        nodes=list(context.order),
+        counted=all(node in context.nodes for node in context.order),
+        status=status,
+        revision=context.revision,
+    )
     return knows or bool(context.completed)
 
 

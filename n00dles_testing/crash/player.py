@@ -15,7 +15,7 @@ from .exploration import ExplorationError
 from .history import History
 from .ledger import read_ledger
 from .points import Plan
-from .scenario import Scenario
+from .scenario import PlannedRun
 from .story import tell
 from .tokens import Token
 
@@ -67,7 +67,7 @@ class Player:
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
 
     def play(self, plans: Iterable[Plan], *, lanes: int, lines: Mapping[str, int] | None = None) -> Iterator[Played]:
-        """Play scenarios, `lanes` at a time, and yield each as it is done. `lines` see `Scenario`.
+        """Play scenarios, `lanes` at a time, and yield each as it is done. `lines` see `PlannedRun`.
 
         Where what was paid for one scenario cannot be told from what was paid for another, none begins before the last
         one has been counted.
@@ -83,7 +83,7 @@ class Player:
     ) -> Iterator[Played]:
         begun: dict[str, tuple[Plan, float, int]] = {}
 
-        def scenarios() -> Iterator[Scenario]:
+        def scenarios() -> Iterator[PlannedRun]:
             for plan in plans:
                 scenario = self._scenario(plan, lines, record=record)
                 begun[scenario.id] = (plan, time.monotonic(), self._count_paid(scenario))
@@ -102,16 +102,16 @@ class Player:
         store = None if setup.is_default_store else setup.store_name
         return f"n00dles-testing replay {Token(setup.target, self.inputs, store, setup.mode, plan).encode()}"
 
-    def _count_paid(self, scenario: Scenario) -> int:
+    def _count_paid(self, scenario: PlannedRun) -> int:
         return 0 if self._paid is None else self._paid(scenario.id)
 
-    def _scenario(self, plan: Plan, lines: Mapping[str, int], *, record: bool) -> Scenario:
+    def _scenario(self, plan: Plan, lines: Mapping[str, int], *, record: bool) -> PlannedRun:
         number = next(self._numbers)
         scenario_id = f"{self.prefix}{number}"
         location = self._folder / str(number)
         location.mkdir()
         environment = self._environment(scenario_id) if callable(self._environment) else self._environment or {}
-        return Scenario(
+        return PlannedRun(
             id=scenario_id,
             run_id=_RUN_ID if self.setup.is_private else scenario_id,
             inputs=self.inputs,

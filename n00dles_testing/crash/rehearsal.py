@@ -15,7 +15,7 @@ from n00dles.pipeline import pipeline
 from .in_process import InProcess
 from .life import ReferenceExecutor
 from .points import Kind, Point
-from .scenario import Scenario
+from .scenario import PlannedRun
 
 __all__ = ["rehearse"]
 
@@ -33,7 +33,7 @@ async def _second(text: str) -> dict[str, str]:
 def rehearse() -> None:
     """Live one scenario in this process, on SQLite in a folder that is removed again."""
     with tempfile.TemporaryDirectory(prefix="n00dles-rehearsal-") as folder:
-        scenario = Scenario(
+        scenario = PlannedRun(
             id="rehearsal",
             run_id="rehearsal",
             inputs={"text": "x"},

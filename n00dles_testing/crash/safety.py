@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from n00dles.pipeline import Pipeline, Step
+from n00dles.pipeline import pipeline as build
+from n00dles.wiring import wire
 
 from ..verdicts import Verdict
 from .backends import Environment
@@ -12,6 +17,8 @@ from .explorer import DEFAULT_TIME_LIMIT, explore
 from .player import Paid
 
 __all__ = ["CrashSafety"]
+
+_log = logging.getLogger("n00dles_testing")
 
 _TOLD = 3
 """How many faults a failure tells in full."""
@@ -31,6 +38,10 @@ class CrashSafety:
         self._environment = environment
         self._paid = paid
 
+    def wiring_for(self, pipeline: Any) -> tuple[Environment, Paid | None]:
+        """Return `environment` and `paid` for a pipeline; a hook for those who choose them by the pipeline."""
+        return self._environment, self._paid
+
     def check(
         self,
         pipeline: Any,
@@ -39,32 +50,64 @@ class CrashSafety:
         mode: str | None = None,
         at: Sequence[str] | None = None,
         budget: int | None = None,
+        lives: int = 1,
         store: Any = None,
         time_limit: float = DEFAULT_TIME_LIMIT,
-        **inputs: Any,
+        inputs: Mapping[str, Any] | None = None,
+        **more_inputs: Any,
     ) -> ExplorationReport:
         """Kill and resume `pipeline` at its crash points, with these inputs, and return the report.
 
-        The options are those of `explore`. A pipeline at the top level of a module is killed in processes of its own;
-        one that is made inside a test function is run in-process, and the report says so. Raises `AssertionError` if a
-        clause is broken, or if a kill did not happen.
+        The options are those of `explore`. Inputs are given by name; one that has the name of an option goes into
+        `inputs={"budget": 3}`. A pipeline at the top level of a module is killed in processes of its own; one that is
+        made inside a test function is run in-process, and the report says so. Raises `AssertionError` if a clause is
+        broken, or if a kill did not happen; what could not be told is logged as a warning, see `report.unknown`.
         """
         __tracebackhide__ = True
+        options = {"mode": mode, "at": at, "budget": budget, "store": store}
+        given = [name for name, value in options.items() if value is not None]
+        environment, paid = self.wiring_for(pipeline)
         report = explore(
             pipeline,
-            inputs,
-            store=store,
+            _all_inputs(pipeline, inputs, more_inputs, given),
             mode=mode,
             at=at,
             budget=budget,
+            store=store,
+            lives=lives,
             time_limit=time_limit,
-            environment=self._environment,
-            paid=self._paid,
+            environment=environment,
+            paid=paid,
         )
         self.reports.append(report)
         if not report.ok:
             raise AssertionError(told(report))
+        if report.unknown:
+            _log.warning("%s: %s", report.target, report.unknown)
         return report
+
+
+def _all_inputs(
+    pipeline: Any, mapping: Mapping[str, Any] | None, named: Mapping[str, Any], options: Sequence[str]
+) -> dict[str, Any]:
+    """Return all inputs. Raises `TypeError` where it is not clear whether something is an input or an option."""
+    if mapping is not None and not isinstance(mapping, Mapping):
+        raise TypeError(
+            f"inputs={mapping!r} is no mapping; an input with the name 'inputs' is given as inputs={{'inputs': …}}."
+        )
+    given = dict(mapping or {})
+    if twice := sorted(given.keys() & named.keys()):
+        raise TypeError(f"{', '.join(twice)} is given twice: by name, and in inputs=.")
+    if isinstance(pipeline, Step):
+        sources = wire(pipeline if isinstance(pipeline, Pipeline) else build(pipeline)).sources.values()
+        reads = {source.name for by_name in sources for source in by_name.values() if source.kind == "input"}
+        for name in options:
+            if name in reads and name not in given:
+                raise TypeError(
+                    f"{name}= is an option of check, and {pipeline.name!r} has an input of that name. Give the input "
+                    f"as inputs={{{name!r}: …}}."
+                )
+    return {**given, **named}
 
 
 def told(report: ExplorationReport) -> str:

@@ -50,7 +50,7 @@ def same_calls(case: Case) -> Iterator[tuple[str, str]]:
     yield from _same_arguments(case)
     yield from _same_requests(case)
     yield from _same_route(case)
-    if case.history.outcome is not None and case.history.outcome["ok"]:
+    if case.history.outcome is not None and case.history.outcome["ok"] and case.history.keeps_counts:
         yield from _same_sums(case, case.history.outcome)
 
 

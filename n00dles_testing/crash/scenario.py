@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 
 from .points import Point
 
-__all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "Scenario", "Subject", "lives", "play_one"]
+__all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "PlannedRun", "Subject", "lives", "play_one"]
 
 EXIT_FINISHED = 0
 """The run returned a result, which is in the ledger."""
@@ -41,7 +41,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class PlannedRun:
     """One run and its plan: where each life is killed, in order. Lives beyond the plan are left alone.
 
     `id` tells it from all others; `run_id` need not, since a run may depend on its id and has to be comparable.
@@ -83,7 +83,7 @@ class LifeRequest:
     in the same process.
     """
 
-    scenario: Scenario
+    scenario: PlannedRun
     life: int
     point: Point | None = None
     again: bool = False
@@ -122,7 +122,7 @@ class Backend(Protocol):
 
     description: dict[str, Any]
 
-    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+    def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Live scenarios to their ends, up to `lanes` at a time, and yield each as it is done.
 
         The next ones go on while the caller looks at one that is done. Raises `BackendError` if lives cannot be
@@ -133,7 +133,7 @@ class Backend(Protocol):
         """End every process that was started. May be called twice."""
 
 
-def lives(scenario: Scenario, *, thrifty: bool = False) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
+def lives(scenario: PlannedRun, *, thrifty: bool = False) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
     """Ask for one life after the other, be told how each ended, and return all the ends.
 
     While a life is killed as planned, the next follows. A finished run lives once more; with `thrifty`, a process that
@@ -152,7 +152,7 @@ def lives(scenario: Scenario, *, thrifty: bool = False) -> Generator[LifeRequest
     return ends
 
 
-def play_one(scenario: Scenario, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
+def play_one(scenario: PlannedRun, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
     """Live `scenario` by calling `live` for each of its lives."""
     steps = lives(scenario)
     request = next(steps)

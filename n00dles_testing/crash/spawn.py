@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .processes import start_interpreter
-from .scenario import BackendError, LifeEnd, LifeRequest, Scenario, Subject, play_one
+from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, play_one
 
 __all__ = ["Spawn"]
 
@@ -40,7 +40,7 @@ class Spawn:
             self.close()
             raise
 
-    def play(self, scenarios: Iterable[Scenario], lanes: int = 1) -> Iterator[tuple[Scenario, list[LifeEnd]]]:
+    def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Live scenarios in fresh interpreters, up to `lanes` at a time."""
         waiting = iter(scenarios)
         with ThreadPoolExecutor(lanes, thread_name_prefix="n00dles-lane") as pool:
@@ -51,7 +51,7 @@ class Spawn:
                 for job in done:
                     yield job.result()
 
-    def _play_one(self, scenario: Scenario) -> tuple[Scenario, list[LifeEnd]]:
+    def _play_one(self, scenario: PlannedRun) -> tuple[PlannedRun, list[LifeEnd]]:
         return scenario, play_one(scenario, self._live)
 
     def close(self) -> None:

@@ -53,6 +53,14 @@ class Trial:
         if lives > 1 and self._usual.overlaps:
             self._leave_out_what_does_not_repeat()
 
+    def _note_what_is_not_kept(self, played: Played) -> None:
+        note = (
+            "the store keeps no more than the four fields that it must, so whether tokens and attempts add up over all "
+            "lives (a part of E05) cannot be told"
+        )
+        if not played.history.keeps_counts and note not in self.notes:
+            self.notes.append(note)
+
     def _try(self, plans: list[Plan], *, offered: int) -> None:
         """Live and judge `plans`; a kill that did not happen gets another chance."""
         begun = time.monotonic()
@@ -68,6 +76,7 @@ class Trial:
                 if row.verdict is Verdict.VACUOUS and not is_last_chance:
                     missing.append(played.plan)
                     continue
+                self._note_what_is_not_kept(played)
                 self._later[played.plan] = self._next_kills(played)
                 done += 1
                 self._on_progress(Progress(done, len(self._plans), row))

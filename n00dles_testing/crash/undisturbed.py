@@ -16,7 +16,10 @@ __all__ = ["Usual", "observe", "points_of_life"]
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """Two undisturbed runs, and what follows from them: `plans` are the ways to kill a run, `lines` see `Scenario`."""
+    """Two undisturbed runs, the ways to kill a run (`plans`), and `lines` as in `PlannedRun`.
+
+    Nothing here changes once it is known.
+    """
 
     runs: tuple[Played, Played]
     baseline: Baseline

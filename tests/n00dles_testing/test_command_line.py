@@ -61,6 +61,7 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
         (["explore", BODY, "--input", "text:=[", "--llm", "off"], "is no JSON"),
         (["explore", BODY, "--input", "topic=x", "--llm", "off"], "the inputs do not fit pipeline 'body'"),
         (["explore", BODY, "--input", "text=x", "--at", "never", "--llm", "off"], "no crash point 'never'"),
+        (["replay", "nonsense"], "'nonsense' is no token"),
         (["nonsense"], "No such command 'nonsense'"),
     ],
 )
@@ -94,6 +95,65 @@ def test_a_simulated_death_is_not_called_a_kill() -> None:
     assert "SIGKILL" not in done.output
 
 
+FORGETFUL = """
+from n00dles import agent, pipeline
+
+FACTS = []
+
+@agent
+def collect(topic: str) -> list[str]:
+    FACTS.append(topic)
+    return FACTS
+
+@agent
+def publish(facts: list[str]) -> str:
+    return f"{len(FACTS)} facts"
+
+news = pipeline(collect >> publish, name="news")
+"""
+
+
+def test_a_failure_prints_one_line_that_replays_it_elsewhere(tmp_path: Path) -> None:
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    for folder in (here, elsewhere):
+        folder.mkdir()
+        (folder / "news.py").write_text(FORGETFUL)
+
+    first = in_folder(
+        here, "explore", f"{here}/news.py:news", "--input", "topic=cats", "--lives", "2", "--budget", "12"
+    )
+    lines = [line.split() for line in first.stdout.splitlines() if line.strip().startswith("replay ")]
+    again = in_folder(elsewhere, *lines[-1][2:])
+
+    assert (first.returncode, again.returncode) == (1, 1)
+    assert lines[-1][:3] == ["replay", "n00dles-testing", "replay"]
+    assert "1 of 1 crash points killed by SIGKILL" in again.stdout
+    assert (
+        'E04  the resumed run returned "0 facts" at output, where the undisturbed one returned "1 facts".'
+        in again.stdout
+    )
+    assert "life 1   collect ✓  saved" in again.stdout
+
+
+def in_folder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "300", "PYTHONUTF8": "1"}
+    line = [sys.executable, "-m", "n00dles_testing", *words]
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_replay_tells_the_story_of_a_scenario_that_went_well() -> None:
+    from n00dles_testing.crash import Point
+    from n00dles_testing.crash.tokens import Token
+
+    plan = (Point.parse("after-save:split"), Point.parse("during:count"))
+
+    done = command("replay", Token(BODY, {"text": "a b"}, None, "fork", plan).encode())
+
+    assert done.exit_code == 0, done.output
+    assert "after the save of split, then during count" in done.output
+    assert "life 3   count ✓" in done.output
+
+
 def test_explore_counts_what_the_models_were_paid() -> None:
     target = f"{ROOT}/docs/examples/content.py:content_pipeline"
 
@@ -106,7 +166,7 @@ def test_explore_counts_what_the_models_were_paid() -> None:
     assert "undisturbed it pays for 3 calls" in done.output
 
 
-@pytest.mark.parametrize("words", [[], ["check"], ["explore"], ["llm-server"]])
+@pytest.mark.parametrize("words", [[], ["check"], ["explore"], ["replay"], ["llm-server"]])
 def test_every_help_has_examples(words: list[str]) -> None:
     done = command(*words, "--help")
 

@@ -161,6 +161,30 @@ def test_simulated_deaths_are_not_called_kills(inner: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["n00dles: 1 deaths simulated in-process, 0 re-calls"])
 
 
+def test_what_could_not_be_told_is_counted_and_explained_in_the_summary(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pipelines\n"
+        "from n00dles import pipeline\n"
+        "def test_survives(crash_safety):\n"
+        "    crash_safety.check(pipelines.differing, at=['before:first'], text='x')\n"
+    )
+    inner.makepyfile(
+        pipelines=PIPELINES
+        + "\n@agent\ndef draw(first: str) -> str:\n    return first + __import__('os').urandom(8).hex()\n"
+        + "differing = pipeline(first >> draw, name='differing')\n"
+    )
+
+    result = run(inner, "--color=yes")
+
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*33m*n00dles: 1 crash points killed by SIGKILL, 0 re-calls, 2 clauses UNKNOWN*",
+            "*33m*n00dles: pipelines:differing: E04, E05 could not be told: two undisturbed runs differ: `draw` *",
+        ]
+    )
+
+
 def test_a_run_that_kills_nothing_says_nothing(inner: pytest.Pytester) -> None:
     inner.makepyfile("def test_something(): pass")
 

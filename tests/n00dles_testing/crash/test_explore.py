@@ -69,7 +69,7 @@ def test_the_save_with_which_a_resumed_life_begins_is_killed_in_the_second_life(
     row = forked.rows[-1]
 
     assert [str(point) for point in row.plan] == ["after-save:draft", "after-opening-save"]
-    assert row.label == "after life 2's first save"
+    assert row.label == "after the save of draft, then after life 2's first save"
     assert row.on_disk == ("draft",)
     assert row.lives == 3
     assert row.story == (
@@ -317,7 +317,7 @@ def test_a_chain_of_kills_is_judged_as_one_scenario(mode: str) -> None:
     assert row.lives == 6
     assert row.on_disk == ("draft", "edit", "publish")
     assert row.calls == 6  # draft three times, edit twice, publish once
-    assert row.label == "life 5: run finished"
+    assert row.label.endswith("after the save of draft, then during edit, then run finished")
 
 
 def test_a_chain_with_a_kill_that_cannot_happen_is_vacuous() -> None:

@@ -16,13 +16,13 @@ from n00dles_testing.crash.in_process import InProcess
 from n00dles_testing.crash.ledger import read_ledger
 from n00dles_testing.crash.life import ReferenceExecutor
 from n00dles_testing.crash.points import Point
-from n00dles_testing.crash.scenario import Scenario
+from n00dles_testing.crash.scenario import PlannedRun
 from n00dles_testing.verdicts import Verdict
 from tests.n00dles_testing.crash import mutants, pipelines
 
 
-def scenario(folder: Path, *plan: str, **inputs: Any) -> Scenario:
-    return Scenario(
+def scenario(folder: Path, *plan: str, **inputs: Any) -> PlannedRun:
+    return PlannedRun(
         id="run",
         run_id="run",
         inputs=inputs,

@@ -16,7 +16,7 @@ from n00dles_testing.crash.fork_server import ForkServer
 from n00dles_testing.crash.history import History
 from n00dles_testing.crash.ledger import read_ledger
 from n00dles_testing.crash.points import Point
-from n00dles_testing.crash.scenario import BackendError, Scenario, Subject
+from n00dles_testing.crash.scenario import BackendError, PlannedRun, Subject
 from n00dles_testing.crash.spawn import Spawn
 from n00dles_testing.verdicts import Verdict
 from tests.n00dles_testing.crash import pipelines
@@ -40,10 +40,10 @@ def module(folder: Path, text: str) -> str:
     return f"{folder / 'flow.py'}:flow"
 
 
-def scenario(folder: Path, *plan: str, run_id: str = "run", **options: float) -> Scenario:
+def scenario(folder: Path, *plan: str, run_id: str = "run", **options: float) -> PlannedRun:
     location = folder / run_id
     location.mkdir()
-    return Scenario(
+    return PlannedRun(
         id=run_id,
         run_id=run_id,
         inputs={"text": "tea"},

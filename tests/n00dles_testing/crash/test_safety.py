@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import pytest
 
 from n00dles import agent, pipeline
@@ -70,3 +73,49 @@ def _check_with_a_fault() -> None:
         at=["after-save:edit"],
     )
     raise AssertionError(told(report))
+
+
+@agent
+def limit(budget: int) -> str:
+    return f"at most {budget}"
+
+
+limited = pipeline(limit, name="limited")
+
+
+def test_an_input_with_the_name_of_an_option_goes_into_the_mapping() -> None:
+    report = CrashSafety().check(limited, mode="in-process", budget=2, inputs={"budget": 7})
+
+    assert report.inputs == {"budget": 7}
+    assert len(report.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"budget": 7}, "budget= is an option of check, and 'limited' has an input of that name"),
+        ({"inputs": {"text": "a"}, "text": "b"}, "text is given twice"),
+        ({"inputs": "a"}, "inputs='a' is no mapping"),
+    ],
+)
+def test_what_may_be_an_input_or_an_option_is_an_error_that_says_where_to_put_it(
+    options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        CrashSafety().check(limited, **options)
+
+    assert message in str(caught.value)
+
+
+def test_what_cannot_be_told_is_said_though_the_check_passes(caplog: pytest.LogCaptureFixture) -> None:
+    @agent
+    def draw(text: str) -> str:
+        return f"{text}{os.urandom(8).hex()}"
+
+    report = CrashSafety().check(pipeline(draw, name="drawing"), text="x")
+
+    assert report.ok
+    (record,) = caplog.records
+    assert record.getMessage().startswith(
+        "drawing: E04, E05 could not be told: two undisturbed runs differ: `draw` returned"
+    )
