@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from n00dles import errors, events
+from tests.docs.contract_page import contract_page
 
 ROOT = Path(__file__).resolve().parents[2]
 _WIDTH = "100"
@@ -59,6 +60,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "errors.md": errors_page,
     "events.md": events_page,
     "cli.md": cli_page,
+    "contract.md": contract_page,
 }
 
 _OBSERVER_EXAMPLE = """```python

@@ -7,6 +7,10 @@ import re
 import pytest
 
 import n00dles
+from n00dles_testing.conformance import implemented
+from n00dles_testing.conformance.contract import LEVELS
+from n00dles_testing.conformance.sentences import SENTENCES
+from n00dles_testing.crash.judge import CLAUSES
 from n00dles_testing.verdicts import Verdict
 from tests.docs.reference import PAGES, ROOT
 
@@ -23,6 +27,18 @@ def test_the_reference_names_everything_that_is_public() -> None:
     words = set(re.findall(r"\w+", " ".join(pages)))
 
     assert [name for name in n00dles.__all__ if name not in words] == []
+
+
+def test_the_contract_has_a_sentence_for_every_clause_and_says_which_are_checked() -> None:
+    text = (ROOT / "docs" / "reference" / "contract.md").read_text(encoding="utf-8")
+    sections = {section.split()[0]: section for section in text.split("\n### ")[1:]}
+
+    stores = [id_ for _, ids in LEVELS.values() for id_ in ids]
+    assert list(sections) == list(SENTENCES) == [*stores, *(f"E{number:02}" for number in range(1, 19))]
+    unchecked = {id_ for id_, section in sections.items() if "Not checked by this release" in section}
+    checked = {clause.id for clause in implemented()} | {clause.id for clause in CLAUSES}
+    assert unchecked == set(sections) - checked
+    assert [id_ for id_ in sorted(checked) if "\n- `" not in sections[id_]] == []
 
 
 def test_the_reference_names_every_verdict() -> None:
