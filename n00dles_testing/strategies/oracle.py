@@ -166,7 +166,7 @@ class _Interpreter:
 
     def _answer(self, node: NodeSpec, answering: NodeSpec, arguments: list[tuple[str, TypeSpec | None, Any]]) -> Any:
         if node.is_model:
-            seen = {"prompt": _prompt(arguments), "system": f"Answer as {node.name}."}
+            seen = {"prompt": _prompt(node, arguments), "system": f"Answer as {node.name}."}
         else:
             seen = {name: _in_type(declared, stored) for name, declared, stored in arguments}
             given = {name for name, _, _ in arguments}
@@ -213,9 +213,13 @@ def _validator(declared: TypeSpec) -> TypeAdapter[Any]:
     return TypeAdapter(annotation(declared))
 
 
-def _prompt(arguments: list[tuple[str, TypeSpec | None, Any]]) -> str:
-    """Return what a model is asked: a single text as it is, all else as JSON."""
-    if len(arguments) == 1 and isinstance(arguments[0][2], str):
-        return arguments[0][2]
-    asked = arguments[0][2] if len(arguments) == 1 else {name: stored for name, _, stored in arguments}
-    return json.dumps(asked, ensure_ascii=False, separators=(",", ":"))
+def _prompt(node: NodeSpec, arguments: list[tuple[str, TypeSpec | None, Any]]) -> str:
+    """Return what a model is asked, defaults included that say something: a single text as it is, all else as JSON."""
+    passed = {name: stored for name, _, stored in arguments}
+    told = {
+        each.name: passed[each.name] if each.name in passed else json.loads(each.default or "null")
+        for each in node.parameters
+        if each.name in passed or each.default not in (None, "null")
+    }
+    asked: Any = next(iter(told.values())) if len(told) == 1 else told
+    return asked if isinstance(asked, str) else json.dumps(asked, ensure_ascii=False, separators=(",", ":"))

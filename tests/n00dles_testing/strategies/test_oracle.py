@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, Phase, find, given, settings
 
 from n00dles import InMemoryStateStore, PipelineFailure, resume, run
+from n00dles.agent import Agent
 from n00dles.events import BranchRouted, Event, GroupJoined, NodeStarted
+from n00dles.executor import Execution
 from n00dles.stores.base import StateStore
 from n00dles_testing.crash.typed import canonical, encode
 from n00dles_testing.strategies import (
@@ -34,6 +38,13 @@ from n00dles_testing.strategies import (
     predict,
 )
 
+shrunk = settings(
+    max_examples=500,
+    deadline=None,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate, Phase.shrink],
+)
 thorough = settings(max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 TITLE = FieldSpec("title", "str")
@@ -125,6 +136,39 @@ def test_a_failed_run_that_is_resumed_does_what_is_predicted() -> None:
     each()
     assert lives[2] > 0
     assert lives[4] > 0
+
+
+def nothing_from_before(execution: Execution, agent: Agent, previous: Any) -> dict[str, Any]:
+    return right_arguments(execution, agent, None)
+
+
+right_arguments = Execution._arguments
+
+
+@pytest.mark.parametrize(
+    ("place", "mutant", "nodes"),
+    [
+        ("n00dles.attempts.checked_arguments", lambda agent, stored: dict(stored), 1),
+        ("n00dles.executor.Execution._arguments", nothing_from_before, 2),
+        ("n00dles.retry.RetryPolicy.allows", lambda policy, error: False, 1),
+        ("n00dles.executor.Execution._typed", lambda execution, step, stored: stored, 1),
+    ],
+    ids=["a dict in place of a model", "no output from before", "no second attempt", "a plain result"],
+)
+def test_a_faulty_executor_is_caught_and_the_example_is_small(
+    place: str, mutant: Any, nodes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(place, mutant)
+
+    def differs(spec: PipelineSpec) -> bool:
+        seen, expected = lived(spec, InMemoryStateStore(), AttemptsInMemory()), predict(spec)
+        if not expected.finishes:
+            return False
+        return seen.failed_at is not None or typed(seen.output) != typed(expected.output)
+
+    found = find(pipelines(), differs, settings=shrunk, random=random.Random(0))
+
+    assert len(found.nodes()) == nodes
 
 
 def stored_outputs(store: InMemoryStateStore) -> dict[str, Any]:
