@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -99,7 +100,8 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
 
 def _show(console: Console, report: ExplorationReport) -> None:
     paying = bool(report.paid)
-    rows = [_row(row, paying) for row in report.rows]
+    labels = Counter(row.label for row in report.rows)
+    rows = [_row(row, paying, row.label if labels[row.label] == 1 else row.path) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
     console.print(clause_table(report.clauses))
     print_findings(console, report.findings)
@@ -131,15 +133,15 @@ class _Shown:
         if progress.total != self._total:  # what a resumed run shows may be killed as well
             self._total = progress.total
             self._display.start(progress.total)
-        row = _row(progress.row, bool(progress.row.paid))
+        row = _row(progress.row, bool(progress.row.paid), progress.row.label)
         self._display.at(row.point)
         self._display.done(exploration_line(row), important=not row.verdict.ok)
 
 
-def _row(row: ExplorationRow, paying: bool) -> ReportRow:
+def _row(row: ExplorationRow, paying: bool, label: str) -> ReportRow:
     """Where no model is paid, the calls of nodes are counted instead."""
     return ReportRow(
-        point=row.label,
+        point=label,
         killed_by=_death(row),
         on_disk=row.on_disk,
         paid_calls=row.paid if paying and row.paid is not None else row.calls,

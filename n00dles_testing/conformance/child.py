@@ -15,7 +15,7 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 
-from .channel import Channel
+from ..channel import Channel
 from .instance import Instance
 from .records import Record
 from .scenario import describe
@@ -81,9 +81,9 @@ class _Child:
         return {}
 
 
-def main() -> None:
-    """Serve until the other end hangs up."""
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+def main(reads: str, writes: str) -> None:
+    """Serve until the other end hangs up; the arguments are the numbers of two inherited descriptors."""
+    channel = Channel(int(reads), int(writes))
     start = channel.receive()
     if start is not None:
         asyncio.run(_Child(channel, StoreTarget.parse(start["target"])).serve())

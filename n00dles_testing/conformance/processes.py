@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from typing import IO, Any
 
 from n00dles.errors import ConfigurationError
 
-from .channel import Channel
+from ..interpreters import start_talking
 
 __all__ = ["HelperProcess", "describe_exit"]
 
 _TRACEBACK_WAIT = 0.5
 _OUTPUT_TAIL = 4000
-_BOOT = (
-    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); module = sys.argv[2]; del sys.argv[1:3]; "
-    "importlib.import_module(module).main()"
-)
-"""Not PYTHONPATH: whatever the store starts would inherit that."""
 
 
 class HelperProcess:
@@ -40,37 +33,13 @@ class HelperProcess:
             raise ConfigurationError("checking a store needs POSIX: descriptors are handed to child processes.")
         self._own_group = own_group
         self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        child_reads, we_write = os.pipe()
-        we_read, child_writes = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                # -P: a json.py in the working folder must not be taken for the standard one.
-                [
-                    sys.executable,
-                    "-P",
-                    "-c",
-                    _BOOT,
-                    json.dumps(_import_path()),
-                    module,
-                    str(child_reads),
-                    str(child_writes),
-                ],
-                pass_fds=(child_reads, child_writes),
-                stdin=subprocess.DEVNULL,
-                stdout=self._output,
-                stderr=subprocess.STDOUT,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
-                start_new_session=own_group,
+            self._process, self.channel = start_talking(
+                module, environment={"PYTHONUNBUFFERED": "1"}, output=self._output, own_session=own_group
             )
         except BaseException:
-            os.close(we_read)
-            os.close(we_write)
             self._output.close()
             raise
-        finally:
-            os.close(child_reads)
-            os.close(child_writes)
-        self.channel = Channel(we_read, we_write)
 
     def __enter__(self) -> HelperProcess:
         return self
@@ -142,11 +111,6 @@ def describe_exit(status: int | None) -> str:
         except ValueError:
             return f"was killed by signal {-status}"
     return f"ended with exit status {status}"
-
-
-def _import_path() -> list[str]:
-    """What this process can import, the other can too (as with `multiprocessing`)."""
-    return list(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
 
 
 def _is_ours(line: str) -> bool:

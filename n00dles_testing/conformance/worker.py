@@ -23,8 +23,8 @@ from typing import Any
 
 from n00dles.errors import N00dlesError
 
+from ..channel import Channel
 from ..verdicts import ClauseResult, Verdict
-from .channel import Channel
 from .expect import MisuseError, NotApplicableError, VacuousCheck
 from .registry import Clause, implemented
 from .scenario import describe, where
@@ -117,10 +117,10 @@ async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:
     return Verdict.PASS, ""
 
 
-def main() -> None:
-    """Serve until the other end hangs up."""
+def main(reads: str, writes: str) -> None:
+    """Serve until the other end hangs up; the arguments are the numbers of two inherited descriptors."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
-    channel = Channel(int(sys.argv[1]), int(sys.argv[2]))
+    channel = Channel(int(reads), int(writes))
     channel.send({"started": True})
     start = channel.receive()
     if start is None:

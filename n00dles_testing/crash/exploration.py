@@ -49,7 +49,13 @@ class ExplorationRow:
 
     @property
     def label(self) -> str:
-        """Where each of its lives is killed, in words, for a table."""
+        """The crash point in words, for a table: of a later life its first save, or else the whole `path`."""
+        life = len(self.plan)
+        return self.path if self.point.kind not in OPENING else _label(self.point, life)
+
+    @property
+    def path(self) -> str:
+        """Where each of its lives is killed, in words."""
         return ", then ".join(_label(point, life) for life, point in enumerate(self.plan, 1))
 
     def to_dict(self) -> dict[str, Any]:

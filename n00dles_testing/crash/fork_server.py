@@ -13,12 +13,12 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
-from .pipes import MessageReader, MessageWriter
-from .processes import start_interpreter
+from ..interpreters import start_talking
 from .scenario import BackendError, LifeEnd, PlannedRun, Subject
 
 __all__ = ["ForkServer", "fork_is_available"]
@@ -42,18 +42,9 @@ class ForkServer:
         self, subject: Subject, environment: Mapping[str, str] | None = None, *, start_limit: float = 120.0
     ) -> None:
         self._target = subject.target
-        requests_out, requests_in = os.pipe()
-        replies_out, replies_in = os.pipe()
-        self._requests, self._replies = MessageWriter(requests_in), MessageReader(replies_out)
+        self._process, self._channel = start_talking(_SERVER, environment=environment)
         try:
-            self._process: subprocess.Popen[bytes] = start_interpreter(
-                _SERVER, [str(requests_out), str(replies_in)], environment, keep=(requests_out, replies_in)
-            )
-        finally:
-            os.close(requests_out)
-            os.close(replies_in)
-        try:
-            self._requests.write(asdict(subject))
+            self._send(asdict(subject))
             self.description: dict[str, Any] = self._receive(start_limit)["description"]
         except BaseException:
             self.close()
@@ -67,7 +58,7 @@ class ForkServer:
         def send() -> None:
             for scenario in islice(waiting, lanes - len(sent)):
                 sent[scenario.id] = scenario
-                self._requests.write(scenario.to_dict())
+                self._send(scenario.to_dict())
 
         send()
         while sent:
@@ -80,25 +71,31 @@ class ForkServer:
 
     def close(self) -> None:
         """End the server and, with it, any child that lives."""
-        self._requests.close()
-        self._replies.close()
+        self._channel.close()
         try:
             self._process.wait(_GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 
+    def _send(self, message: dict[str, Any]) -> None:
+        with suppress(BrokenPipeError):  # who waits for the reply learns that the server is gone
+            self._channel.send(message)
+
     def _receive(self, limit: float) -> dict[str, Any]:
-        reply = self._replies.read(limit)
-        if reply is None and self._replies.is_closed:
+        try:
+            reply = self._channel.receive(limit)
+        except TimeoutError:
+            self._process.kill()
+            raise BackendError(
+                f"the fork server of {self._target} did not answer within {limit:.0f} s, and was ended."
+            ) from None
+        if reply is None:
             code = self._process.wait(_GRACE_SECONDS)
             raise BackendError(
                 f"the process that imports {self._target} ended with exit code {code} before it answered; what it "
                 "printed stands on stderr. Does the module end the process while it is imported?"
             )
-        if reply is None:
-            self._process.kill()
-            raise BackendError(f"the fork server of {self._target} did not answer within {limit:.0f} s, and was ended.")
         if "error" in reply:
             raise BackendError(reply["error"])
         return reply

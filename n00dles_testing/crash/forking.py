@@ -17,16 +17,16 @@ import time
 from collections.abc import Generator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline
 
+from ..channel import Channel
 from .child import describe_subject, live_and_exit, load_subject
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
-from .pipes import MessageReader, MessageWriter
 from .processes import die_with_parent, life_end
 from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
@@ -56,15 +56,15 @@ class _Lane:
 
 
 class _Server:
-    def __init__(self, requests: MessageReader, replies: MessageWriter) -> None:
-        self._requests = requests
-        self._replies = replies
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._is_over = False
         self._lanes: list[_Lane] = []
         self._pid = os.getpid()
 
     def serve(self) -> None:
         """Import the target, then live what is asked for until nobody asks any more."""
-        first = self._requests.read()
+        first = self._channel.receive()
         if first is None:
             return
         subject = Subject(**first)
@@ -75,12 +75,12 @@ class _Server:
             _refuse_threads(" or ".join(filter(None, (subject.target, subject.store, subject.executor))))
             rehearse()
         except (ConfigurationError, BackendError) as error:
-            self._replies.write({"error": str(error)})
+            self._reply({"error": str(error)})
             return
         _settle()
-        self._replies.write({"description": description})
+        self._reply({"description": description})
         try:
-            while not self._requests.is_closed:
+            while not self._is_over:
                 self._wait()
                 for lane in list(self._lanes):
                     self._look_at(lane)
@@ -92,18 +92,27 @@ class _Server:
     def _wait(self) -> None:
         """Sleep until something has to be done; take in one request if there is one."""
         poll = select.poll()
-        poll.register(self._requests, select.POLLIN)
+        poll.register(self._channel, select.POLLIN)
         for lane in self._lanes:
             if lane.watch is not None:
                 poll.register(lane.watch, select.POLLIN)
         limits = [lane.deadline - time.monotonic() for lane in self._lanes if not lane.timed_out]
         limits += [_POLL_SECONDS for lane in self._lanes if lane.watch is None]
         ready = poll.poll(max(0.0, min(limits)) * 1000 if limits else None)
-        if any(descriptor == self._requests.fileno() for descriptor, _ in ready):
-            while (form := self._requests.read(0)) is not None:
+        if any(descriptor == self._channel.fileno() for descriptor, _ in ready):
+            self._take_in_requests()
+
+    def _take_in_requests(self) -> None:
+        with suppress(TimeoutError):  # no more for now
+            while (form := self._channel.receive(0)) is not None:
                 scenario = PlannedRun.from_dict(form)
                 steps = lives(scenario, thrifty=True)
                 self._lanes.append(self._begin(scenario, steps, next(steps)))
+            self._is_over = True
+
+    def _reply(self, message: dict[str, Any]) -> None:
+        with suppress(BrokenPipeError):  # nobody asks any more, as the next look at the channel shows
+            self._channel.send(message)
 
     def _look_at(self, lane: _Lane) -> None:
         """Go on to the next life of a scenario if its child has ended; end the child if its time is over."""
@@ -123,7 +132,7 @@ class _Server:
         except StopIteration as stop:
             if lane.scenario.record:
                 _warm(lane.scenario)
-            self._replies.write({"id": lane.scenario.id, "lives": [asdict(end) for end in stop.value]})
+            self._reply({"id": lane.scenario.id, "lives": [asdict(end) for end in stop.value]})
 
     def _begin(
         self, scenario: PlannedRun, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest
@@ -141,8 +150,7 @@ class _Server:
         """Be the child: never come back to the loop of the server."""
         try:
             die_with_parent(self._pid)
-            self._requests.close()
-            self._replies.close()
+            self._channel.close()
             for lane in self._lanes:
                 if lane.watch is not None:
                     os.close(lane.watch)
@@ -191,8 +199,6 @@ def _settle() -> None:
 
 def main(requests: str, replies: str) -> None:
     """Be the fork server; the arguments are the numbers of two inherited descriptors."""
-    for descriptor in (int(requests), int(replies)):
-        os.set_inheritable(descriptor, False)
     with suppress(KeyboardInterrupt):
-        _Server(MessageReader(int(requests)), MessageWriter(int(replies))).serve()
+        _Server(Channel(int(requests), int(replies))).serve()
     os._exit(0)

@@ -1,44 +1,17 @@
-"""Starting interpreters, tying a process to its parent, and reading how one ended."""
+"""Tying a process to its parent, and reading how one ended."""
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from .scenario import LifeEnd, LifeRequest
 
-__all__ = ["die_with_parent", "life_end", "start_interpreter"]
+__all__ = ["die_with_parent", "life_end"]
 
-_BOOT = (
-    "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); module, *arguments = sys.argv[2:]; "
-    "sys.argv[:] = [module]; importlib.import_module(module).main(*arguments)"
-)
 _PR_SET_PDEATHSIG = 1
-
-
-def start_interpreter(
-    module: str, arguments: Sequence[str], environment: Mapping[str, str] | None = None, *, keep: Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
-    """Start a fresh interpreter that imports what this one can import, and calls `main` of `module`.
-
-    What it prints goes to stderr, so that it cannot mix with a report on stdout. Ctrl-C in a terminal does not reach
-    it: it ends with this process. `keep` are descriptors that it inherits.
-    """
-    path = [entry or str(Path.cwd()) for entry in sys.path]
-    return subprocess.Popen(
-        [sys.executable, "-c", _BOOT, json.dumps(path), module, *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=2,
-        env={**os.environ, **(environment or {})},
-        pass_fds=keep,
-        start_new_session=True,
-    )
 
 
 def die_with_parent(parent: int) -> None:

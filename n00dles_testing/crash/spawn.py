@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from .processes import start_interpreter
+from ..interpreters import start_interpreter
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, play_one
 
 __all__ = ["Spawn"]
@@ -97,7 +97,7 @@ class Spawn:
     def _run(self, form: Mapping[str, Any], limit: float) -> tuple[int, int, bool]:
         with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
             json.dump(form, file)
-        process = start_interpreter(_CHILD, [file.name], self._environment)
+        process = start_interpreter(_CHILD, [file.name], environment=self._environment)
         try:
             return process.pid, process.wait(limit), False
         except subprocess.TimeoutExpired:

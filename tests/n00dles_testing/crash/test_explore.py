@@ -69,7 +69,8 @@ def test_the_save_with_which_a_resumed_life_begins_is_killed_in_the_second_life(
     row = forked.rows[-1]
 
     assert [str(point) for point in row.plan] == ["after-save:draft", "after-opening-save"]
-    assert row.label == "after the save of draft, then after life 2's first save"
+    assert row.label == "after life 2's first save"
+    assert row.path == "after the save of draft, then after life 2's first save"
     assert row.on_disk == ("draft",)
     assert row.lives == 3
     assert row.story == (

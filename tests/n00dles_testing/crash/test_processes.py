@@ -189,7 +189,7 @@ def test_closing_a_server_ends_it_and_the_child_that_lives(tmp_path: Path) -> No
     target = module(tmp_path, "import time\n" + PIPELINE.replace("loud =", "time.sleep(600); loud ="))
     server = ForkServer(Subject(target))
     pid = server._process.pid
-    server._requests.write(scenario(tmp_path).to_dict())
+    server._channel.send(scenario(tmp_path).to_dict())
     deadline = time.monotonic() + 10
     while not children_of(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -262,3 +262,18 @@ def test_a_body_that_leaves_by_sys_exit_is_a_failure_with_its_name(tmp_path: Pat
 
     with pytest.raises(ExplorationError, match=r"fails undisturbed.*SystemExit"):
         explore(target, {"text": "tea"}, mode="fork")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end")
+def test_a_process_whose_parent_ended_before_the_kernel_was_asked_ends_itself() -> None:
+    from n00dles_testing.crash.processes import die_with_parent
+
+    codes = []
+    for parent in (os.getpid(), os.getpid() + 1):
+        child = os.fork()
+        if child == 0:
+            die_with_parent(parent)
+            os._exit(7)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+    assert codes == [7, 1]

@@ -26,6 +26,10 @@ class Channel:
         self._poll = select.poll()  # not select(), which fails for descriptors beyond 1023
         self._poll.register(read_fd, select.POLLIN)
 
+    def fileno(self) -> int:
+        """Return the descriptor that is read from, for a poll."""
+        return self._read_fd
+
     def send(self, message: dict[str, Any]) -> None:
         """Send one message. Raises `BrokenPipeError` if the other end is gone."""
         data = json.dumps(message).encode() + b"\n"
