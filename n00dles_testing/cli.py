@@ -15,7 +15,7 @@ PASSED, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
-  1    a clause failed, or showed nothing (VACUOUS)
+  1    a clause failed, or showed nothing (VACUOUS); of a store, also if none passed
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
 """
