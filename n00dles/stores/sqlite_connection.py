@@ -18,17 +18,20 @@ __all__ = ["SCHEMA_VERSION", "is_busy", "open_database", "store_error"]
 
 SCHEMA_VERSION = 1
 
+_HEADER_BYTES = 100
+
 # Outputs have no index: a run's rows lie together, in completion order, because `id` is run_key * 2**32 + position.
 # A save touches one page of outputs and one of runs, however long the run is.
 _SCHEMA = (
     """CREATE TABLE n00dles_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE n00dles_runs (
-        run_key INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, incarnation TEXT NOT NULL, revision INTEGER NOT NULL,
-        save_id TEXT NOT NULL, completed INTEGER NOT NULL, status TEXT NOT NULL, pipeline TEXT, lives INTEGER NOT NULL,
-        stalled INTEGER NOT NULL, elapsed_ms REAL NOT NULL, error TEXT, created_at REAL NOT NULL,
-        updated_at REAL NOT NULL, unfinished TEXT NOT NULL, checksum INTEGER NOT NULL)""",
+        run_key INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, incarnation TEXT NOT NULL,
+        revision INTEGER NOT NULL, save_id TEXT NOT NULL, completed INTEGER NOT NULL, status TEXT NOT NULL,
+        pipeline TEXT, lives INTEGER NOT NULL, stalled INTEGER NOT NULL, elapsed_ms REAL NOT NULL, error TEXT,
+        created_at REAL NOT NULL, updated_at REAL NOT NULL, unfinished TEXT NOT NULL, checksum INTEGER NOT NULL)""",
     """CREATE TABLE n00dles_definitions (
-        run_key INTEGER PRIMARY KEY, inputs TEXT NOT NULL, signature TEXT NOT NULL, checksum INTEGER NOT NULL)""",
+        run_key INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, inputs TEXT NOT NULL, signature TEXT NOT NULL,
+        checksum INTEGER NOT NULL)""",
     """CREATE TABLE n00dles_outputs (
         id INTEGER PRIMARY KEY, node TEXT NOT NULL, output TEXT NOT NULL, attempts INTEGER NOT NULL,
         input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, duration_ms REAL NOT NULL, error TEXT,
@@ -106,6 +109,13 @@ def _check_path(path: str) -> None:
     if target.is_dir():
         raise StateStoreError(
             f"the SQLite store {path!r} is a folder; name a file in it, as in {path + '/n00dles.db'!r}."
+        )
+    size = target.stat().st_size if target.exists() else 0
+    if 0 < size < _HEADER_BYTES:
+        # SQLite would take it for a new database, and write over what is left of the old one.
+        raise CorruptCheckpointError(
+            f"the SQLite store {path!r} is damaged: it has {size} byte{'s' if size > 1 else ''}, and a database begins "
+            f"with {_HEADER_BYTES}. It is left as it is; restore it from a backup, or name another file."
         )
     if not target.parent.is_dir():
         raise StateStoreError(f"the folder of the SQLite store {path!r} does not exist; create {str(target.parent)!r}.")

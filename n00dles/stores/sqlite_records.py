@@ -39,6 +39,8 @@ def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None
     if row is None:
         if connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone() is not None:
             raise _damaged(run_id, "it is in the index and has no row")
+        if _definition_key(connection, run_id) is not None:
+            raise _damaged(run_id, "its head is missing")
         return legacy_context(connection, run_id)
     key, _, incarnation, revision, save_id, completed, *head, checksum = row
     _verify(run_id, "its head", checksum, (run_id, incarnation, revision, save_id, completed, *head))
@@ -95,12 +97,14 @@ def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: Sav
 
 def delete(connection: sqlite3.Connection, run_id: str) -> bool:
     """Remove all rows of a run; return whether there were any."""
-    rows = connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchall()
-    for (key,) in rows:
+    keys = {key for (key,) in connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,))}
+    # Of a damaged run, one of the two rows may be all that is left.
+    keys |= {_definition_key(connection, run_id)} - {None}
+    for key in keys:
         connection.execute("DELETE FROM n00dles_outputs WHERE id >= ? AND id < ?", _ids(key))
         connection.execute("DELETE FROM n00dles_definitions WHERE run_key = ?", (key,))
         connection.execute("DELETE FROM n00dles_runs WHERE run_key = ?", (key,))
-    removed = len(rows)
+    removed = len(keys)
     if has_legacy_table(connection):
         removed += connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,)).rowcount
     return removed > 0
@@ -122,7 +126,9 @@ def _create(connection: sqlite3.Connection, context: PipelineContext, snapshot: 
     assert key is not None  # noqa: S101 - an INSERT has one
     inputs, signature = dumps(context.inputs), dumps(list(context.signature))
     checksum = _checksum((context.run_id, inputs, signature))
-    connection.execute("INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?)", (key, inputs, signature, checksum))
+    connection.execute(
+        "INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?, ?)", (key, context.run_id, inputs, signature, checksum)
+    )
     _insert_outputs(connection, key, context.run_id, batch)
     if has_legacy_table(connection):
         connection.execute("DELETE FROM runs WHERE run_id = ?", (context.run_id,))
@@ -174,9 +180,16 @@ def _definition(connection: sqlite3.Connection, run_id: str, key: int) -> tuple[
     row = connection.execute("SELECT * FROM n00dles_definitions WHERE run_key = ?", (key,)).fetchone()
     if row is None:
         raise _damaged(run_id, "its inputs are missing")
-    _, inputs, signature, checksum = row
-    _verify(run_id, "its inputs", checksum, (run_id, inputs, signature))
+    _, owner, inputs, signature, checksum = row
+    _verify(run_id, "its inputs", checksum, (owner, inputs, signature))
+    if owner != run_id:
+        raise _damaged(run_id, f"its inputs are those of run {owner!r}")
     return inputs, signature
+
+
+def _definition_key(connection: sqlite3.Connection, run_id: str) -> int | None:
+    row = connection.execute("SELECT run_key FROM n00dles_definitions WHERE run_id = ?", (run_id,)).fetchone()
+    return row[0] if row else None
 
 
 def _insert_outputs(connection: sqlite3.Connection, key: int, run_id: str, batch: SaveBatch) -> None:

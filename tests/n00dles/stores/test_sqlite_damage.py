@@ -98,10 +98,21 @@ def contents(path: Path) -> list[Any]:
 
 COLUMNS = {
     "n00dles_runs": (
-        *("run_key", "incarnation", "revision", "save_id", "completed", "status", "pipeline", "lives", "stalled"),
+        *(
+            "run_key",
+            "run_id",
+            "incarnation",
+            "revision",
+            "save_id",
+            "completed",
+            "status",
+            "pipeline",
+            "lives",
+            "stalled",
+        ),
         *("elapsed_ms", "error", "created_at", "updated_at", "unfinished", "checksum"),
     ),
-    "n00dles_definitions": ("run_key", "inputs", "signature", "checksum"),
+    "n00dles_definitions": ("run_key", "run_id", "inputs", "signature", "checksum"),
     "n00dles_outputs": (
         *("id", "node", "output", "attempts", "input_tokens", "output_tokens", "duration_ms", "error", "checksum"),
     ),
@@ -130,10 +141,7 @@ def test_the_columns_tried_here_are_those_of_the_schema(path: Path) -> None:
     found = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in COLUMNS}
     connection.close()
 
-    assert found == {
-        table: [*columns[:1], *(["run_id"] if table == "n00dles_runs" else []), *columns[1:]]
-        for table, columns in COLUMNS.items()
-    }
+    assert found == {table: list(columns) for table, columns in COLUMNS.items()}
 
 
 @pytest.mark.parametrize(("table", "column"), all_columns())
@@ -164,6 +172,8 @@ def test_a_flipped_bit_in_any_column_is_found_and_left_as_it_is(path: Path, tabl
     [
         "DELETE FROM n00dles_outputs WHERE node = 'a'",
         "DELETE FROM n00dles_definitions",
+        "DELETE FROM n00dles_runs",
+        "UPDATE n00dles_runs SET run_id = 'another' WHERE run_id = 'r'",
         "UPDATE n00dles_outputs SET output = x'ff00' WHERE node = 'a'",
         "UPDATE n00dles_outputs SET output = CAST(x'ff22' AS TEXT) WHERE node = 'a'",
         "UPDATE n00dles_definitions SET inputs = x'7b7d'",
@@ -318,3 +328,23 @@ def test_a_damaged_write_ahead_log_gives_the_last_whole_record(path: Path, tmp_p
     assert ctx is not None
     assert ctx.order == ["a", *(f"n{number}" for number in range(len(ctx.order) - 1))]
     assert os.path.getsize(tmp_path / "copy.db") > 0
+
+
+def test_beside_a_run_that_lost_its_head_others_are_created_and_it_can_be_deleted(path: Path) -> None:
+    execute(path, "DELETE FROM n00dles_runs")
+
+    other = with_store(path, lambda store: store.load_or_create("third", {"topic": "y"}))
+    with_store(path, lambda store: store.delete("r"))
+    again = with_store(path, lambda store: store.load_or_create("r", {"topic": "z"}))
+
+    assert (other.inputs, again.inputs, dict(again.completed)) == ({"topic": "y"}, {"topic": "z"}, {})
+
+
+def test_a_file_that_is_cut_to_less_than_a_header_is_no_first_run(tmp_path: Path) -> None:
+    stump = tmp_path / "stump.db"
+    stump.write_bytes(b"S")
+
+    with pytest.raises(CorruptCheckpointError, match="1 byte"):
+        with_store(stump, lambda store: store.load_or_create("r", {}))
+
+    assert stump.read_bytes() == b"S"
