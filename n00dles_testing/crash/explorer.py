@@ -64,6 +64,8 @@ def explore(
     Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
     """
     started = time.monotonic()
+    if lives < 1:
+        raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
     stored = stored_inputs(inputs)
     setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor)
     if not callable(environment) and (paid is not None or setup.pays_before_death):

@@ -263,6 +263,7 @@ def test_a_pipeline_that_fails_undisturbed_is_an_error_with_its_reason_and_no_ta
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"lives": 0}, "lives=0 kills nothing"),
         ({"mode": "teleport"}, "choose one of fork, spawn, in-process"),
         ({"at": ["before:nobody"]}, "has no crash point 'before:nobody'. It has: run-started, before:draft"),
         ({"mode": "fork", "store": "memory://"}, "memory:// forgets everything"),
