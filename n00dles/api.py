@@ -18,7 +18,7 @@ from .identity import check_inputs_unchanged, check_pipeline_unchanged
 from .pipeline import Pipeline, Step, pipeline
 from .result import RunResult, traces
 from .stores.adapt import as_context
-from .stores.base import Loads, StateStore
+from .stores.base import Closable, Loads, StateStore
 from .stores.urls import open_store
 from .wiring import wire
 
@@ -68,11 +68,10 @@ async def arun(
     **inputs: Any,
 ) -> RunResult:
     """Like `run`, inside an event loop."""
-    chosen = _chosen_store(store)
     stored = stored_inputs(inputs)
     whole = _as_pipeline(target)
     identity = uuid.uuid4().hex if run_id is None else run_id
-    async with _time_limit(timeout, identity):
+    async with _opened(store) as chosen, _time_limit(timeout, identity):
         context = await _loaded(chosen, identity) if run_id is not None else None
         if context is None:
             # A store that cannot say whether it has the run is asked to create it, with the inputs that it would have.
@@ -114,8 +113,8 @@ async def aresume(
     timeout: float | None = None,  # noqa: ASYNC109 - the same options as `resume`
 ) -> RunResult:
     """Like `resume`, inside an event loop."""
-    chosen, whole = _chosen_store(store), _as_pipeline(target)
-    async with _time_limit(timeout, run_id):
+    whole = _as_pipeline(target)
+    async with _opened(store) as chosen, _time_limit(timeout, run_id):
         context = await _loaded(chosen, run_id)
         if context is None and not isinstance(chosen, Loads):
             context = await _created(chosen, run_id, {})
@@ -155,7 +154,9 @@ async def _carry_on(
         raise
     found = traces(context)
     tokens = sum(trace.input_tokens + trace.output_tokens for trace in found)
-    return RunResult(context.run_id, output, context.elapsed_ms, tokens, found, list(tags))
+    return RunResult(
+        context.run_id, output, context.elapsed_ms, tokens, found, [tags] if isinstance(tags, str) else list(tags)
+    )
 
 
 async def _loaded(store: StateStore, run_id: str) -> PipelineContext | None:
@@ -178,7 +179,20 @@ def _as_context(found: Any, run_id: str) -> PipelineContext:
 
 
 @asynccontextmanager
+async def _opened(store: Any) -> AsyncIterator[StateStore]:
+    """Give the store that is meant, and close it again if it was opened here, from its URL."""
+    chosen = default_store() if store is None else open_store(store)
+    try:
+        yield chosen
+    finally:
+        if isinstance(store, str) and isinstance(chosen, Closable):
+            await chosen.aclose()
+
+
+@asynccontextmanager
 async def _time_limit(seconds: float | None, run_id: str) -> AsyncIterator[None]:
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"timeout={seconds!r} is not a positive number of seconds.")
     limit = asyncio.timeout(seconds)
     try:
         async with limit:
@@ -240,10 +254,6 @@ def _as_pipeline(target: Step) -> Pipeline:
     if isinstance(target, Step):
         return pipeline(target)
     raise TypeError(f"{target!r} cannot be run; give a pipeline(…), or an @agent.")
-
-
-def _chosen_store(store: Any) -> StateStore:
-    return default_store() if store is None else open_store(store)
 
 
 def _run(work: Coroutine[Any, Any, RunResult]) -> RunResult:
