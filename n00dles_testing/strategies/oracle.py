@@ -68,7 +68,8 @@ def predict(
     """Return what the next life of a run of `spec` has to do, if nobody disturbs it.
 
     `completed` are the outputs that are stored as it begins, `attempts` what the world has counted until then; without
-    them it is the first life.
+    them it is the first life. `calls` holds if no node has been left between two of its attempts, by a kill or by a
+    sibling that failed (it is in `uncertain` then): such a node has fewer left than it says here.
     """
     prediction = Prediction(outputs=dict(completed or {}), attempts=Counter(attempts or {}))
     interpreter = _Interpreter(spec.input_values(), prediction, frozenset(completed or ()))
