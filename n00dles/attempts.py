@@ -97,8 +97,7 @@ class Worker:
         node = agent.name
         arguments = checked_arguments(turn.agent, stored)
         self.calls += 1
-        record.attempts += 1
-        run_id, attempt = self._context.run_id, record.attempts
+        run_id, attempt = self._context.run_id, record.attempts + 1
         if self._observers:
             self._observers.emit(NodeStarted(run_id=run_id, node=node, attempt=attempt, arguments=arguments))
         usage, started = Usage(), time.perf_counter()
@@ -119,6 +118,8 @@ class Worker:
                 raise
             raise RuntimeError(f"something that node {node!r} awaited was cancelled, and the run was not") from error
         finally:
+            # Only now: a sibling's save must not make a call durable that a kill then keeps from being made.
+            record.attempts = attempt
             duration_ms = (time.perf_counter() - started) * 1000
             record.duration_ms += duration_ms
             record.input_tokens += usage.input_tokens

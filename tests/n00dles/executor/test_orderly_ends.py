@@ -20,6 +20,7 @@ from n00dles import (
     resume,
     run,
 )
+from n00dles.events import CheckpointSaved, Event
 from n00dles.executor import MAX_STALLED_LIVES
 
 
@@ -162,3 +163,30 @@ def test_a_stale_context_is_not_kept_for_the_next_resume() -> None:
         run(whole, run_id="r", store=store, text="x")
 
     assert resume(whole, "r", store=store).output == "x"
+
+
+def test_a_call_under_way_is_no_attempt_yet_in_what_a_siblings_save_stores() -> None:
+    quick_is_saved = asyncio.Event()
+
+    @agent
+    async def quick(text: str) -> str:
+        return text
+
+    @agent
+    async def lasting(text: str) -> str:
+        await quick_is_saved.wait()
+        stored = await store.load("r")
+        assert stored is not None
+        seen.append(stored.record("lasting").attempts)
+        return text
+
+    def note(event: Event) -> None:
+        if isinstance(event, CheckpointSaved) and "quick" in event.nodes:
+            quick_is_saved.set()
+
+    store, seen = InMemoryStateStore(), list[int]()
+
+    result = run(quick | lasting, run_id="r", store=store, observers=[note], text="x")
+
+    assert seen == [0]
+    assert [trace.attempts for trace in result.agent_traces] == [1, 1]
