@@ -183,8 +183,8 @@ class LLMServer:
 
 def arm_kill(control_url: str, pid: int, *, request: int = 1, key: str = "") -> None:
     """Have the server send SIGKILL to `pid` when the next request of the channel comes (or the `request`-th from now).
-    With `key`, only requests with that Idempotency-Key count: others that are on their way at the time are let through.
 
+    With `key`, only requests with that Idempotency-Key count: others that are on their way at the time are let through.
     The call is then paid and recorded, and no byte of its reply is sent. A forked child calls this for itself, with the
     URL in `N00DLES_LLM_CONTROL` and `os.getpid()`; the kill is armed when this returns. A later one replaces it. Raises
     `RuntimeError` if the server refuses, for example because there is no such process.
