@@ -1,8 +1,8 @@
 """The conformance suite: does a state store keep the contract?
 
-`check_store(target)` runs every clause on one store and says which level it reaches. A clause is a registered function;
-see `registry.clause`, and the folder `clauses`, one file each. The broken stores that the checks must catch are in
-`mutants`.
+`check_store(target)` runs every clause that has a check on one store, and says what was found and what nobody tried. A
+clause is a registered function; see `registry.clause`, and the folder `clauses`, one file each. The broken stores that
+the checks must catch are in `mutants`.
 """
 
 from __future__ import annotations

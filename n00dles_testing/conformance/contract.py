@@ -5,7 +5,7 @@ The table is here so that no report can forget a clause: what is not in the regi
 
 from __future__ import annotations
 
-__all__ = ["LEVELS", "clauses_of_level", "level_title"]
+__all__ = ["LEVELS", "PLAINLY", "clauses_of_level", "level_title"]
 
 LEVELS: dict[int, tuple[str, tuple[str, ...]]] = {
     1: ("contract", tuple(f"S{number:02}" for number in range(1, 19))),
@@ -14,6 +14,15 @@ LEVELS: dict[int, tuple[str, tuple[str, ...]]] = {
     4: ("shared", tuple(f"W{number:02}" for number in range(1, 10))),
 }
 """Level number to its name and its clauses. A level is reached together with all below it."""
+
+PLAINLY: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("a kill inside a save", ("C03",)),
+    ("faults", ("C04", "C05")),
+    ("a power loss", LEVELS[3][1]),
+    ("a second worker", ("S08", *LEVELS[4][1])),
+    ("damage", ("S10",)),
+)
+"""What a reader may take for granted, and which clauses it is: said in words wherever these are not checked."""
 
 
 def clauses_of_level(level: int) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class Draw:
 
         For clauses that are not about values and order: a fault in those is told once, by S02.
         """
-        return {f"{start}{number:02}": {"text": f"{self.token()} {self.text()}"} for number in range(count)}
+        return {f"{start}{number:02}": {"text": f"{self.text()} {self.token()}".lstrip()} for number in range(count)}
 
     def outputs(self, count: int) -> dict[str, Any]:
         """Return `count` nodes with an output each, in an order that is not the alphabet's."""

@@ -6,6 +6,7 @@ This is the suite's own model. It shares no code with any store, and copies ever
 from __future__ import annotations
 
 import copy
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -63,7 +64,10 @@ class Record:
 
 
 def difference(wanted: Any, came: Any, path: str = "") -> str | None:
-    """Return where and how `came` differs from `wanted` in value or type (1, 1.0 and True are three), or None."""
+    """Return where and how `came` differs from `wanted` in value or type, or None.
+
+    1, 1.0 and True are three, 0.0 and -0.0 are two.
+    """
     if isinstance(wanted, Record) and isinstance(came, Record):
         return (
             difference(wanted.inputs, came.inputs, "inputs")
@@ -79,7 +83,10 @@ def difference(wanted: Any, came: Any, path: str = "") -> str | None:
             return f"{path} is {show(came)}, not {show(wanted)}"
         pairs = enumerate(zip(wanted, came, strict=True))
         return next((found for n, (a, b) in pairs if (found := difference(a, b, f"{path}[{n}]"))), None)
-    return None if wanted == came else f"{path} is {show(came)}, not {show(wanted)}"
+    if isinstance(wanted, str) and wanted != came:
+        return _difference_of_texts(wanted, came, path)
+    # repr tells 0.0 from -0.0, which are equal.
+    return None if repr(wanted) == repr(came) else f"{path} is {show(came)}, not {show(wanted)}"
 
 
 def show(value: Any) -> str:
@@ -98,6 +105,13 @@ def _part(reply: Any, name: str, kind: type | tuple[type, ...]) -> Any:
     if not isinstance(part, kind):
         raise UnreadableReplyError(f"the store returned a run whose {name!r} is {show(part)} ({type(part).__name__})")
     return part
+
+
+def _difference_of_texts(wanted: str, came: str, path: str) -> str:
+    """Show code points where the eye cannot tell the two apart."""
+    alike = unicodedata.normalize("NFC", wanted) == unicodedata.normalize("NFC", came)
+    left, right = (ascii(came), ascii(wanted)) if alike else (show(came), show(wanted))
+    return f"{path} is {left}, not {right}"
 
 
 def _difference_of_dicts(wanted: dict[Any, Any], came: dict[Any, Any], path: str) -> str | None:

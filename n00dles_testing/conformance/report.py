@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..verdicts import ClauseResult, Verdict, overall
-from .contract import LEVELS, level_title
+from .contract import LEVELS, PLAINLY, level_title
 from .registry import implemented
 
 __all__ = ["Grade", "StoreReport", "grade"]
-
-_GRADED_LEVELS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
     """The level that a store has reached, with its limits: `text` never claims more than was tried.
 
-    `level_so_far` goes by the checks that there are; 0 for none. `not_implemented` are the clauses of levels 1 and 2
-    that this release has no check for: whether the store keeps them, and so reaches their level, nobody knows.
+    `level` is None unless every clause of a level, and of those below it, has a check in this release and has passed.
+    `not_implemented` are the clauses that have none: whether the store keeps them, nobody knows.
     """
 
-    level_so_far: int
+    level: int | None
     text: str
     not_implemented: tuple[str, ...]
 
@@ -51,7 +50,7 @@ class StoreReport:
         return {
             "target": self.target,
             "ok": self.ok,
-            "level_so_far": self.grade.level_so_far,
+            "level": self.grade.level,
             "grade": self.grade.text,
             "not_implemented": list(self.grade.not_implemented),
             "results": [result.to_dict() for result in self.results],
@@ -62,37 +61,47 @@ class StoreReport:
 
 
 def grade(results: Sequence[ClauseResult]) -> Grade:
-    """Return the highest level all of whose checks have passed, and of every level below it.
+    """Return the highest level all of whose clauses have passed, and of every level below it.
 
-    Only PASS counts; a clause that was not asked for, or does not apply, is no pass.
+    Only PASS counts; a clause that has no check, was not asked for, or does not apply, is no pass.
     """
     passed = {result.clause for result in results if result.verdict is Verdict.PASS}
-    checks = {number: [each.id for each in implemented() if each.level == number] for number in _GRADED_LEVELS}
-    missing = tuple(id_ for number in _GRADED_LEVELS for id_ in LEVELS[number][1] if id_ not in checks[number])
-    reached = 0
-    for number in _GRADED_LEVELS:
-        if not checks[number] or not passed.issuperset(checks[number]):
+    level = None
+    for number, (_, clauses) in LEVELS.items():
+        if not passed.issuperset(clauses):
             break
-        reached = number
-    return Grade(reached, _text(reached, results, checks), missing)
+        level = number
+    checked = {each.id for each in implemented()}
+    missing = tuple(id_ for _, clauses in LEVELS.values() for id_ in clauses if id_ not in checked)
+    given = "no level is given" if level is None else level_title(level)
+    return Grade(level, f"{_found(results)}\n{_not_checked(missing, len(checked))}{given}", missing)
 
 
-def _text(reached: int, results: Sequence[ClauseResult], checks: dict[int, list[str]]) -> str:
-    if reached:
-        tried = sum(len(checks[number]) for number in range(1, reached + 1))
-        clauses = sum(len(LEVELS[number][1]) for number in range(1, reached + 1))
-        text = f"{level_title(reached)}, as far as it is checked: {tried} of its {clauses} clauses"
+def _found(results: Sequence[ClauseResult]) -> str:
+    """Say what came of the clauses that were tried: never that the store is good."""
+    with_verdict = {verdict: [each.clause for each in results if each.verdict is verdict] for verdict in Verdict}
+    failed, passed = with_verdict.pop(Verdict.FAIL), with_verdict.pop(Verdict.PASS)
+    others = [f"{id_} {verdict.value}" for verdict, ids in with_verdict.items() for id_ in ids]
+    if failed:
+        text = f"the store breaks {', '.join(failed)}"
+    elif passed:
+        text = f"no fault found by {', '.join(passed)}"
     else:
-        text = level_title(0)
-    return f"{text}{_what_keeps_it(reached, results, checks)}"
+        text = "nothing was shown"
+    return "; ".join([text, *others])
 
 
-def _what_keeps_it(reached: int, results: Sequence[ClauseResult], checks: dict[int, list[str]]) -> str:
-    """Say what stands between the store and the next level."""
-    following = reached + 1
-    if following not in checks:
+def _not_checked(missing: Sequence[str], checked: int) -> str:
+    """Name what nobody has tried, the worst of it in words."""
+    if not missing:
         return ""
-    verdicts = {result.clause: result.verdict for result in results}
-    open_ = [(id_, verdicts.get(id_, Verdict.NOT_RUN)) for id_ in checks[following]]
-    reasons = [f"{id_} {verdict.value}" for id_, verdict in open_ if verdict is not Verdict.PASS]
-    return f"; not {level_title(following)}: {', '.join(reasons)}"
+    plainly = [(words, [id_ for id_ in ids if id_ in missing]) for words, ids in PLAINLY]
+    named = ", ".join(f"{words} ({_span(ids)})" for words, ids in plainly if ids)
+    total = checked + len(missing)
+    return f"not checked by this release: {named}, and more, {len(missing)} of {total} clauses; so "
+
+
+def _span(ids: Sequence[str]) -> str:
+    """Write many ids of one letter as the first and the last."""
+    groups = [list(group) for _, group in itertools.groupby(ids, key=lambda id_: id_[0])]
+    return ", ".join(group[0] if len(group) == 1 else f"{group[0]}–{group[-1]}" for group in groups)

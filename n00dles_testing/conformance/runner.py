@@ -64,7 +64,7 @@ def check_store(
     limit: float = DEFAULT_LIMIT,
     progress: Progress | None = None,
 ) -> StoreReport:
-    """Check a store and return what became of each clause, and the level that it reaches.
+    """Check a store and return what became of each clause, and what was not tried.
 
     `target` is a URL, `module:factory` or `path/to/file.py:factory`; `clauses` are ids, all if empty. A call of
     the store that takes longer than `limit` seconds, or a clause that takes ten times as long, is killed and FAILs. The

@@ -110,6 +110,16 @@ class Scenario:
         await self.call(f"save({handle.run_id!r}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
         self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
 
+    async def saves_or_refuses(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
+        """Save as `save` does; return False if the store raised an exception instead, and nothing is acknowledged."""
+        try:
+            await self.save(handle, outputs)
+        except BrokenClause as refused:
+            if not isinstance(refused.__cause__, Exception):
+                raise
+            return False
+        return True
+
     async def delete(self, run_id: str) -> None:
         """Delete a run; nothing of it is acknowledged any more."""
         instance = await self._opened()

@@ -98,7 +98,7 @@ def _url_target(url: str) -> StoreTarget:
         open_store(url)  # opens no file yet, but refuses a URL that means nothing
         if path.is_dir():
             raise ConfigurationError(
-                f"{path} is a folder; a SQLite database is a file. Name one: {url.rstrip('/')}/runs.db"
+                f"{path} is a folder; a SQLite database is a file. Name one: {_below(url, 'runs.db')}"
             )
         if not path.name:
             raise ConfigurationError(
@@ -111,6 +111,12 @@ def _url_target(url: str) -> StoreTarget:
         return StoreTarget(url, True, note, lambda folder: open_store(url.replace("{location}", folder or "")))
     note = "the URL has no {location}: runs with random ids are written where it points, and deleted at the end"
     return StoreTarget(url, False, note, lambda _: open_store(url))
+
+
+def _below(url: str, name: str) -> str:
+    """Return the URL of a file in the folder that `url` names: the slashes of `sqlite:///` are not part of it."""
+    start, folder = url[: len("sqlite:///")], url[len("sqlite:///") :]
+    return f"{start}{folder}{'' if not folder or folder.endswith('/') else '/'}{name}"
 
 
 def _factory_target(text: str) -> StoreTarget:

@@ -29,10 +29,14 @@ def test_check_says_what_it_found_and_ends_with_0(tmp_path: Path) -> None:
     done = command("check", f"sqlite:///{tmp_path}/runs.db", "--json", f"{tmp_path}/report.json")
 
     assert done.exit_code == 0, done.output
-    assert "level 2 (crash-safe), as far as it is checked: 5 of its 24 clauses" in done.output
-    assert "not checked by this release: S03, S04" in done.output
+    assert (
+        "no fault found by S01, S02, S05, C01, C02\nnot checked by this release: a kill inside a save (C03),"
+        in done.output
+    )
+    assert "so no level is given\nof 5 clauses tried, 5 passed in " in done.output
+    assert "all that are not checked: S03, S04" in done.output
     report = json.loads((tmp_path / "report.json").read_text())
-    assert (report["kind"], report["ok"], report["level_so_far"]) == ("check", True, 2)
+    assert (report["kind"], report["ok"], report["level"]) == ("check", True, None)
     assert [result["verdict"] for result in report["results"]] == ["PASS"] * 5
 
 
@@ -42,7 +46,7 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
     assert done.exit_code == 1
     assert "S05  inputs['topic'] is 'spoiled', not 'cats'" in done.output
     assert f"replay   n00dles-testing check {BROKEN} --clause S05 --seed 3" in done.output
-    assert "no level; not level 1 (contract): S02 NOT RUN, S05 FAIL" in done.output
+    assert "the store breaks S05\n" in done.output
 
 
 @pytest.mark.parametrize(

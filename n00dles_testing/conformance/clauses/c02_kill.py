@@ -19,8 +19,10 @@ async def kept_after_kill(subject: StoreSubject) -> None:
     """What was acknowledged is there after a SIGKILL, and the store goes on.
 
     A process creates, saves or deletes, tells that the store has acknowledged it, and kills itself with SIGKILL as its
-    very next act: no close, no exit handler, no flush. Each scenario proves itself: the acknowledgement had arrived,
-    and the process died by signal 9. Otherwise it is VACUOUS.
+    very next act: no close, no exit handler, no flush. It does so to runs of its own, and to runs that it has loaded,
+    as every resume does. Who reads then has not opened the location before the kill: of what a process kept to itself
+    nothing is left. Each scenario proves itself: the acknowledgement had arrived, and the process died by signal 9.
+    Otherwise it is VACUOUS.
 
     Seen in: agno-agi/agno #6089 and strands-agents/harness-sdk #859 (a kill leaves a session that was not saved),
     spyrae/kronos-agent-os PR #40 and apache/iggy PR #3905 (crash tests that were graceful stops; a true SIGKILL found
@@ -31,6 +33,7 @@ async def kept_after_kill(subject: StoreSubject) -> None:
         await _after_a_kill(subject, f"SIGKILL right after the {title} save", deed)
     await _after_a_creation(subject)
     await _after_a_delete(subject)
+    await _after_loading(subject)
 
 
 async def _after_a_kill(subject: StoreSubject, title: str, deed: Deed) -> None:
@@ -57,7 +60,7 @@ async def _third_save(subject: StoreSubject, victim: Elsewhere) -> str:
 
 async def _large_save(subject: StoreSubject, victim: Elsewhere) -> str:
     run_id = await victim.create({"topic": "cats"})
-    output: dict[str, Any] = {"text": "purr " * 20_000, "token": subject.draw.token()}
+    output: dict[str, Any] = {"text": "purr, " * 20_000 + "purr", "token": subject.draw.token()}
     await victim.save(run_id, {"researcher": output}, then_die=True)
     return run_id
 
@@ -87,6 +90,29 @@ async def _after_a_delete(subject: StoreSubject) -> None:
 
         await s.expect_unknown(gone, because="its delete was acknowledged before the kill")
         await _is_there_and_goes_on(s, stays)
+
+
+async def _after_loading(subject: StoreSubject) -> None:
+    """Each process of the chain is a fresh one that knows the runs from the store alone."""
+    async with subject.scenario("SIGKILL right after a save, and after a delete, of runs that were loaded") as s:
+        async with s.elsewhere() as author:
+            kept, gone = await author.create({"topic": "cats"}), await author.create({"topic": "dogs"})
+            await author.save(kept, subject.draw.plain_outputs("a", 2))
+            await author.save(gone, {"researcher": "dogs bark"}, then_die=True)  # a close is for C01
+        async with s.elsewhere() as victim:
+            await victim.load(kept)
+            await victim.save(kept, subject.draw.plain_outputs("b", 1), then_die=True)
+        async with s.elsewhere() as victim:
+            s.expect(await victim.load(kept)).equals(
+                s.acknowledged[kept], because="the save of the loaded run was acknowledged before the kill"
+            )
+            await victim.load(gone)
+            for start in ("c", "d"):
+                await victim.save(kept, subject.draw.plain_outputs(start, 1))
+            await victim.delete(gone, then_die=True)
+
+        await s.expect_unknown(gone, because="it was loaded, and its delete was acknowledged before the kill")
+        await _is_there_and_goes_on(s, kept)
 
 
 async def _is_there_and_goes_on(s: Scenario, run_id: str) -> None:

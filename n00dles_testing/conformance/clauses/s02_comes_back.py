@@ -9,23 +9,57 @@ from ..subject import StoreSubject
 
 _OUTPUTS: tuple[tuple[str, Any], ...] = (
     ("text", "three key facts"),
-    ("an empty text", ""),
+    ("a dict", {"title": "Cats"}),
     ("None", None),
-    ("the text 'null'", "null"),
     ("an empty list", []),
     ("an empty dict", {}),
-    ("zero", 0),
-    ("0.0", 0.0),
     ("False", False),
     ("True", True),
-    ("the text '1'", "1"),
-    ("text that is JSON", '{"title": "Cats"}'),
-    ("text with quotes, lines and a backslash", 'she said "purr",\n\tthen C:\\cats'),
-    ("text beyond ASCII", "café, 猫, 😺"),
     ("a nested value", {"title": "Cats", "facts": [{"id": 1, "source": None}, [], {}], "tags": {}}),
     ("a list of nothings", [None, [], {}, "", 0, False]),
     ("keys that look like numbers, or like nothing", {"1": "one", "": "empty", "None": None, "true": False}),
 )
+_TEXTS: tuple[tuple[str, str], ...] = (
+    ("an empty text", ""),
+    ("a text of one space", " "),
+    ("text with spaces before it", "  three key facts"),
+    ("text with spaces behind it", "three key facts  "),
+    ("text between tabs", "\tthree key facts\t"),
+    ("text between newlines", "\nthree key facts\n"),
+    ("lines that end with CRLF", "three\r\nkey facts\r\n"),
+    ("lines that end with CR", "three\rkey facts\r"),
+    ("text between no-break spaces", "\u00a0three key facts\u00a0"),
+    ("quotes, lines and a backslash", 'she said "purr",\n\tthen C:\\cats'),
+    ("text that is JSON", '{"title": "Cats"}'),
+    ("the text 'null'", "null"),
+    ("the text 'None'", "None"),
+    ("the text 'true'", "true"),
+    ("the text '1'", "1"),
+    ("the text '007'", "007"),
+    ("the text '1e5'", "1e5"),
+    ("a byte order mark first", "\ufeffthree key facts"),
+    ("an accent in one character (NFC)", "caf\u00e9"),
+    ("the accent as a character of its own (NFD)", "cafe\u0301"),
+    ("characters of three and four bytes", "猫, 😺"),
+)
+"""Also the whole of an output, part of one, and an input: a store may treat each in another way."""
+_NUMBERS: tuple[tuple[str, int | float], ...] = (
+    ("0", 0),
+    ("0.0", 0.0),
+    ("1.0", 1.0),
+    ("-1", -1),
+    ("0.1 + 0.2", 0.1 + 0.2),
+    ("2**53", 2**53),
+)
+_MAY_BE_REFUSED: tuple[tuple[str, Any], ...] = (
+    ("text with a NUL", "three\x00key facts"),
+    ("2**53 + 1", 2**53 + 1),
+    ("2**63", 2**63),
+    ("-0.0", -0.0),
+    ("1e308", 1e308),
+    ("5e-324", 5e-324),
+)
+"""What a database may have no room for. A refusal is told, and is not a fault; another value in its place is one."""
 
 
 @clause("S02", level=1, title="what was saved comes back")
@@ -34,13 +68,20 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
 
     A `None` output is distinct from no output, and an empty container from a missing one. Whether a node runs again on
     resume hangs on `is_complete`, and what follows it on its output: a store that drops what is falsy makes a node run
-    (and be paid for) again, one that sorts nodes by name hands the wrong "previous output" to the next.
+    (and be paid for) again, one that sorts nodes by name hands the wrong "previous output" to the next. Texts are tried
+    with white space around them, in the two Unicode forms, and looking like numbers or nothing; numbers at the edges of
+    what a double or 64 bits hold. For some of these a store may have no room: it may refuse to save them, if the run
+    then stays as it was.
 
     Seen in: HomericIntelligence/Scylla PR #368 (all runs again, a lookup never matched), langchain-ai/langgraph #9021
     and #8388 (values come back as None), dbos-inc/dbos-transact-py #688 (recorded in one order, recovered in another).
     """
-    for title, output in _OUTPUTS:
+    for title, output in (*_OUTPUTS, *_NUMBERS):
         await _one_output(subject, title, output)
+    for title, text in _TEXTS:
+        await _one_text(subject, title, text)
+    for title, output in _MAY_BE_REFUSED:
+        await _one_that_may_be_refused(subject, title, output)
     await _none_is_not_missing(subject)
     await _inputs(subject)
     await _order_over_saves(subject)
@@ -59,6 +100,28 @@ async def _one_output(subject: StoreSubject, title: str, output: Any) -> None:
         await s.save(handle, {"node": output})
 
         await s.expect_acknowledged(handle.run_id, because="the save was acknowledged")
+
+
+async def _one_text(subject: StoreSubject, title: str, text: str) -> None:
+    async with subject.scenario(f"an output and an input: {title}") as s:
+        handle = await s.create({"text": text})
+
+        await s.save(handle, {"node": text})
+        await s.save(handle, {"other": {"part": [text], text: "as a key"}})
+
+        await s.expect_acknowledged(handle.run_id, because="both saves were acknowledged")
+
+
+async def _one_that_may_be_refused(subject: StoreSubject, title: str, output: Any) -> None:
+    async with subject.scenario(f"an output, or a refusal: {title}") as s:
+        handle = await s.create()
+        await s.save(handle, {"before": "kept"})
+
+        if await s.saves_or_refuses(handle, {"node": output}):
+            await s.expect_acknowledged(handle.run_id, because="the save was acknowledged")
+        else:
+            subject.notes.append(f"the store refuses to save {title}")
+            await s.expect_acknowledged(handle.run_id, because="the save was refused, so the run stays as it was")
 
 
 async def _none_is_not_missing(subject: StoreSubject) -> None:

@@ -12,6 +12,7 @@ from ..scenario import Handle, Scenario
 from ..subject import StoreSubject
 
 _INPUTS = {"topic": "cats", "brief": {"facts": ["purr"]}}
+_LOADS = 6
 _OUTPUT = {"facts": ["a"], "meta": {"by": "researcher"}}
 
 
@@ -30,6 +31,7 @@ async def no_aliasing(subject: StoreSubject) -> None:
     await _the_saved_context(subject)
     await _a_loaded_run(subject)
     await _two_loads(subject)
+    await _many_loads(subject)
     await _a_load_while_the_saver_goes_on(subject)
 
 
@@ -91,6 +93,25 @@ async def _two_loads(subject: StoreSubject) -> None:
         s.expect(Record.read(second.reply)).equals(
             s.acknowledged[handle.run_id], because="each load is a copy of its own; only the first was edited"
         )
+
+
+async def _many_loads(subject: StoreSubject) -> None:
+    """A store may begin to keep what it gives out once a run is read often."""
+    async with subject.scenario(f"{_LOADS} loads of one run, each of them changed") as s:
+        handle = await s.create(_INPUTS)
+        await s.save(handle, {"researcher": _OUTPUT})
+        untouched = await s.load(handle.run_id)
+
+        if not _edits_what_came(s, await s.load(handle.run_id)):
+            return
+        for _ in range(_LOADS - 1):
+            loaded = await s.expect_acknowledged(handle.run_id, because="every load before was a copy")
+            _edits_what_came(s, loaded)
+
+        s.expect(Record.read(untouched.reply)).equals(
+            s.acknowledged[handle.run_id], because="this load is a copy of its own; only others were edited"
+        )
+        await s.expect_acknowledged(handle.run_id, because="every load before was a copy, and none was saved")
 
 
 async def _a_load_while_the_saver_goes_on(subject: StoreSubject) -> None:

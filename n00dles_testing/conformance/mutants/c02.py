@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, record_of
+from .correct import AppendOnlyLog, JSONFiles, record_of
 
-__all__ = ["CommitsAtClose", "ForgetsToFlush"]
+__all__ = ["CommitsAtClose", "ForgetsToFlush", "WritesBackWhatItLoaded"]
 
 
 class ForgetsToFlush(AppendOnlyLog):
@@ -59,3 +60,42 @@ class CommitsAtClose:
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Insert or replace a row."""
         self.connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?)", (run_id, json.dumps(record)))
+
+
+class WritesBackWhatItLoaded(JSONFiles):
+    """Writes runs of its own at once, and runs that it has loaded when it is closed.
+
+    A test that kills the process which has created the run sees nothing: only a resumed run is lost, at the next kill.
+    """
+
+    breaks: ClassVar[str | None] = "C02"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.created: set[str] = set()
+        self.changed: dict[str, Any] = {}
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Return what is not written yet, else what is."""
+        if run_id in self.changed:
+            return deepcopy(self.changed[run_id])
+        if not self.path(run_id).exists():
+            self.created.add(run_id)
+        return super().load_or_create(run_id, inputs)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write a run of our own, keep one that was loaded."""
+        if run_id in self.created:
+            super().save(run_id, context)
+        else:
+            self.changed[run_id] = record_of(context)
+
+    def delete(self, run_id: str) -> None:
+        """Remove the run."""
+        super().delete(run_id)
+        self.changed.pop(run_id, None)
+
+    def close(self) -> None:
+        """Write at last."""
+        for run_id, record in self.changed.items():
+            self.write(run_id, record)

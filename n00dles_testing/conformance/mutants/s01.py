@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .correct import JSONFiles
 
-__all__ = ["CreatesAtTheFirstSave", "TakesTheInputsPassed"]
+__all__ = ["CreatesAtTheFirstSave", "TakesInputsOnceItHasGrown", "TakesTheInputsPassed"]
 
 
 class TakesTheInputsPassed(JSONFiles):
@@ -33,3 +33,20 @@ class CreatesAtTheFirstSave(JSONFiles):
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the stored run, or one that nobody else will ever see."""
         return self.read(run_id) or {"run_id": run_id, "inputs": dict(inputs), "completed": {}, "order": []}
+
+
+_LARGE = 4
+
+
+class TakesInputsOnceItHasGrown(JSONFiles):
+    """Moves a run to another layout once it has four outputs, and takes the inputs passed at that moment with it."""
+
+    breaks: ClassVar[str | None] = "S01"
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Return the run; a long one with the inputs passed now."""
+        record = super().load_or_create(run_id, inputs)
+        if len(record["completed"]) >= _LARGE:
+            record["inputs"] = dict(inputs)
+            self.write(run_id, record)
+        return record

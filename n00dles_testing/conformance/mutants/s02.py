@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .correct import JSONFiles, record_of
 
-__all__ = ["DropsWhatLooksEmpty", "OrdersByName"]
+__all__ = ["DropsWhatLooksEmpty", "OrdersByName", "RoundsToDoubles", "StripsTexts"]
 
 
 class DropsWhatLooksEmpty(JSONFiles):
@@ -39,3 +40,32 @@ class OrdersByName(JSONFiles):
         if record is not None:
             record["order"].sort()
         return record
+
+
+class StripsTexts(JSONFiles):
+    """Cleans every text that it stores: a code block loses its last newline, a prompt its indentation."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record without white space at the ends of its texts."""
+        super().write(run_id, _each(record, lambda value: value.rstrip() if isinstance(value, str) else value))
+
+
+class RoundsToDoubles(JSONFiles):
+    """Keeps numbers as a database with one kind of number does: an id beyond 2**53 is another id afterwards."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record with every whole number as the nearest double."""
+        super().write(run_id, _each(record, lambda value: int(float(value)) if type(value) is int else value))
+
+
+def _each(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy in which every part that is no container is changed."""
+    if isinstance(value, dict):
+        return {key: _each(part, change) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_each(part, change) for part in value]
+    return change(value)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .correct import JSONFiles, record_of
 
-__all__ = ["GivesOutItsCache", "KeepsTheCallersObject"]
+__all__ = ["CachesWhatIsReadOften", "GivesOutItsCache", "KeepsTheCallersObject"]
 
 
 class KeepsTheCallersObject(JSONFiles):
@@ -60,4 +60,42 @@ class GivesOutItsCache(JSONFiles):
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""
         super().delete(run_id)
+        self.cache.pop(run_id, None)
+
+
+_OFTEN = 3
+
+
+class CachesWhatIsReadOften(JSONFiles):
+    """Gives out a copy of its own twice, and from the third load of a run on always the same object."""
+
+    breaks: ClassVar[str | None] = "S05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.loads: dict[str, int] = {}
+        self.cache: dict[str, Any] = {}
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Count, and give out the cached record itself."""
+        self.loads[run_id] = self.loads.get(run_id, 0) + 1
+        if self.loads[run_id] < _OFTEN:
+            return super().load_or_create(run_id, inputs)
+        if run_id not in self.cache:
+            self.cache[run_id] = super().load_or_create(run_id, inputs)
+        return self.cache[run_id]
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the run, and forget what was cached."""
+        super().save(run_id, context)
+        self.forget(run_id)
+
+    def delete(self, run_id: str) -> None:
+        """Remove the run, and forget what was cached."""
+        super().delete(run_id)
+        self.forget(run_id)
+
+    def forget(self, run_id: str) -> None:
+        """Begin to count anew."""
+        self.loads.pop(run_id, None)
         self.cache.pop(run_id, None)

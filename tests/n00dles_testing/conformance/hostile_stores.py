@@ -165,7 +165,7 @@ class TakesItsTime(JSONFiles):
     """Slow, and right: no call takes long, the whole check does."""
 
     def save(self, run_id: str, context: Any) -> None:
-        time.sleep(0.03)
+        time.sleep(0.01)
         super().save(run_id, context)
 
 
@@ -223,3 +223,26 @@ class WritesThroughC:
 
 def writes_through_c(location: str) -> Any:
     return WritesThroughC()
+
+
+class RefusesWhatItCannotHold(JSONFiles):
+    """A database whose texts hold no NUL and whose integers have 64 bits."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        for output in context.completed.values():
+            if output in ("three\x00key facts", 2**63):
+                raise ValueError("out of range")
+        super().save(run_id, context)
+
+
+class RefusesAndWritesAllTheSame(RefusesWhatItCannotHold):
+    def save(self, run_id: str, context: Any) -> None:
+        self.write(run_id, record_of(context))
+        super().save(run_id, context)
+
+
+class RefusesSpaces(JSONFiles):
+    def save(self, run_id: str, context: Any) -> None:
+        if any(isinstance(output, str) and output != output.strip() for output in context.completed.values()):
+            raise ValueError("white space")
+        super().save(run_id, context)

@@ -93,7 +93,9 @@ def test_threads_left_behind_keep_nothing_from_ending() -> None:
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.PASS, Verdict.PASS]
 
 
-def test_what_a_clause_leaves_running_is_not_held_against_the_next() -> None:
+def test_what_a_clause_leaves_running_is_not_held_against_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("n00dles_testing.conformance.runner._TIME_TO_SETTLE", 0.3)
+
     report = check("LeavesAJobInTheLoopsOwnExecutor", ["S01", "S05"], limit=5)
 
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.PASS]

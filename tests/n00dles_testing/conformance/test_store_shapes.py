@@ -19,9 +19,10 @@ ALL = ["S01", "C01", "C02"]
     "factory", ["open_store", "PlainStore", "AsyncStore", "open_async", "open_in_with", "open_in_async_with"]
 )
 def test_a_store_of_any_shape_is_taken(factory: str) -> None:
-    report = check_store(f"{PLAIN}:{factory}", clauses=ALL)
+    # C01 opens it here and elsewhere, closes it and opens it again: C02 would do no more with a shape.
+    report = check_store(f"{PLAIN}:{factory}", clauses=["S01", "C01"])
 
-    assert [result.verdict for result in report.results] == [Verdict.PASS] * 3
+    assert [result.verdict for result in report.results] == [Verdict.PASS] * 2
 
 
 def test_a_factory_without_a_location_is_checked_where_it_opens(
@@ -42,7 +43,7 @@ def test_runs_made_where_the_user_keeps_his_own_are_deleted_again(
 
     monkeypatch.setenv("PLAIN_STORE_FOLDER", str(tmp_path))
 
-    check_store(f"{PLAIN}:open_without_location", clauses=ALL)
+    check_store(f"{PLAIN}:open_without_location", clauses=["S01", "C01"])
 
     with closing(sqlite3.connect(tmp_path / "plain.db")) as connection:
         assert connection.execute("SELECT count(*) FROM runs").fetchone() == (0,)
@@ -53,16 +54,16 @@ def test_a_factory_that_opens_elsewhere_each_time_cannot_be_checked_for_crashes(
 
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.NOT_RUN, Verdict.NOT_RUN]
     assert "Give the factory one argument, the location" in report.results[1].reason
-    assert report.grade.level_so_far == 0
+    assert report.grade.level is None
 
 
 def test_the_database_that_is_named_is_neither_read_nor_written(tmp_path: Path) -> None:
     database = tmp_path / "my.db"
     database.write_bytes(b"no database at all")
 
-    report = check_store(f"sqlite:///{database}")
+    report = check_store(f"sqlite:///{database}", clauses=["S01", "C01"])
 
-    assert report.grade.level_so_far == 2
+    assert report.ok
     assert database.read_bytes() == b"no database at all"
     assert [path.name for path in tmp_path.iterdir()] == ["my.db"]
     assert report.notes[0] == f"checked on fresh copies beside it; {database} itself is neither read nor written"
@@ -78,7 +79,11 @@ def test_a_folder_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("sqlite:///{tmp}", "is a folder; a SQLite database is a file"),
+        ("sqlite:///{tmp}", "is a folder; a SQLite database is a file. Name one: sqlite:///{tmp}/runs.db"),
+        ("sqlite:///{tmp}/", "Name one: sqlite:///{tmp}/runs.db"),
+        ("sqlite:///", "is a folder; a SQLite database is a file. Name one: sqlite:///runs.db"),
+        ("sqlite:////", "/ is a folder; a SQLite database is a file. Name one: sqlite:////runs.db"),
+        ("sqlite:///.", "is a folder; a SQLite database is a file. Name one: sqlite:///./runs.db"),
         ("sqlite:///{tmp}/file/x.db", "is a file, not a folder"),
         ("sqlit:///x.db", "no store is known for sqlit://"),
         ("memory://x", "memory:// takes nothing behind it"),
@@ -93,7 +98,7 @@ def test_a_target_that_means_nothing_says_what_to_write(target: str, message: st
     with pytest.raises(ConfigurationError) as caught:
         check_store(target.format(tmp=tmp_path))
 
-    assert message in str(caught.value)
+    assert message.format(tmp=tmp_path) in str(caught.value)
 
 
 def test_a_placeholder_in_a_url_takes_the_location() -> None:

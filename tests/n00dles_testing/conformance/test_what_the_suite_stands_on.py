@@ -26,6 +26,10 @@ from n00dles_testing.verdicts import ClauseResult, Verdict
     [
         (1, True, "x is True (bool), not 1 (int)"),
         (1, 1.0, "x is 1.0 (float), not 1 (int)"),
+        (0.0, -0.0, "x is -0.0, not 0.0"),
+        ("a\n", "a", r"x is 'a', not 'a\n'"),
+        ("caf\u00e9", "cafe\u0301", r"x is 'cafe\u0301', not 'caf\xe9'"),
+        (2**53 + 1, 2**53, "x is 9007199254740992, not 9007199254740993"),
         ([], {}, "x is {} (dict), not [] (list)"),
         (None, "", "x is '' (str), not None (NoneType)"),
         ({"a": {"b": [1, None]}}, {"a": {"b": [1, {}]}}, "x['a']['b'][1] is {} (dict), not None (NoneType)"),
