@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,16 @@ import click
 
 __all__ = ["UnusableError", "main"]
 
-PASSED, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+PASSED, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
 _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
-  1    a clause failed, or showed nothing (VACUOUS); of a store, also if none passed
+  1    a clause failed, or showed nothing (VACUOUS); of a pipeline, also if one is UNKNOWN (see --allow-unknown); of a
+       store, also if none passed
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
+  141  the reader of the output was gone before its end, as with | head
 """
 
 
@@ -44,7 +47,24 @@ class _JSONFile(click.Path):
         return path
 
 
+class _Group(click.Group):
+    """Ends as programs do that are interrupted, or whose reader is gone: click takes both for a failure."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            # Where more than starting has been done, who does it has told what became of it.
+            click.echo("interrupted", err=True)
+            raise SystemExit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # What is left must not be flushed into the pipe at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(BROKEN_PIPE) from None
+
+
 @click.group(
+    cls=_Group,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=f"""\b
 Examples:
@@ -156,11 +176,29 @@ paid; no call leaves the machine and no key is needed. With --llm off the calls 
     help="So many at a time. Default: one a processor, at most two.",
 )
 @click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="How long a life may take; the import of the target may take four times as long. Default: 30.",
+)
+@click.option(
+    "--allow-unknown",
+    is_flag=True,
+    help="End well though a clause could not be told, since the pipeline differs from run to run by itself.",
+)
+@click.option("--all", "show_all", is_flag=True, help="Show the story of every fault, and not of the first of a kind.")
+@click.option(
     "--llm", type=click.Choice(["auto", "off"]), default="auto", show_default=True, help="The fake LLM server."
 )
 @click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
 def explore(
-    target: str, typed: tuple[str, ...], input_json: Path | None, llm: str, json_file: Path | None, **options: Any
+    target: str,
+    typed: tuple[str, ...],
+    input_json: Path | None,
+    show_all: bool,
+    llm: str,
+    json_file: Path | None,
+    **options: Any,
 ) -> None:
     """Kill a pipeline at each of its crash points, resume it, and judge.
 
@@ -175,7 +213,7 @@ def explore(
         inputs = read_inputs(typed, input_json)
     except InputSyntaxError as error:
         raise click.UsageError(str(error)) from error
-    raise SystemExit(run_explore(target, inputs, llm == "auto", json_file, options))
+    raise SystemExit(run_explore(target, inputs, llm == "auto", json_file, options, show_all=show_all))
 
 
 @main.command(

@@ -43,12 +43,22 @@ _STYLES = {
 }
 _WIDEST_VERDICT = max(len(verdict.value) for verdict in Verdict)
 _PLAIN_WIDTH = 120
+_BROKEN_PIPE = 141
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """End with the status of a program that SIGPIPE has ended: what was to be shown has not failed."""
+        try:
+            super().on_broken_pipe()
+        except SystemExit:
+            raise SystemExit(_BROKEN_PIPE) from None
 
 
 def console_for(stream: IO[str] | None = None) -> Console:
     """Return the console of a stream (stdout). It interprets no markup, emoji names or highlights in what it prints."""
     stream = stream or sys.stdout
-    console = Console(file=stream, markup=False, emoji=False, highlight=False)
+    console = _Console(file=stream, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and "COLUMNS" not in _environment(console):
         console.width = _PLAIN_WIDTH  # a log has no width, and the default of 80 would break every story
     return console
