@@ -195,9 +195,10 @@ def explore(
     target: str,
     typed: tuple[str, ...],
     input_json: Path | None,
-    show_all: bool,
     llm: str,
     json_file: Path | None,
+    *,
+    show_all: bool,
     **options: Any,
 ) -> None:
     """Kill a pipeline at each of its crash points, resume it, and judge.

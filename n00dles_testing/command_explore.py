@@ -20,6 +20,7 @@ from n00dles.errors import N00dlesError
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
 from .crash.tokens import BadTokenError, Token
+from .findings import few
 from .llm import LLMServer
 from .report.escape import one_line
 from .report.json_file import written
@@ -40,14 +41,20 @@ _SIGKILL = 9
 
 
 def run_explore(
-    target: str, inputs: dict[str, Any], fake_llm: bool, json_file: Path | None, options: Mapping[str, Any]
+    target: str,
+    inputs: dict[str, Any],
+    fake_llm: bool,
+    json_file: Path | None,
+    options: Mapping[str, Any],
+    *,
+    show_all: bool,
 ) -> int:
     """Explore a pipeline, show what came, and return the exit code. Raises `UnusableError`."""
     console = console_for()
     report = _explored(console, f"exploring {target}", fake_llm, {"target": target, "inputs": inputs, **options})
     if report is None:
         return INTERRUPTED
-    _show(console, report)
+    _show(console, report, show_all=show_all)
     if json_file is not None:
         print_notes(console, [written(json_file, "explore", report.to_dict())])
     return PASSED if report.ok else FAILED
@@ -68,7 +75,7 @@ def run_replay(text: str, fake_llm: bool) -> int:
     report = _explored(console, title, fake_llm, scenario)
     if report is None:
         return INTERRUPTED
-    _show(console, report)
+    _show(console, report, show_all=True)
     for row in report.rows:
         console.print(Text(f"\n{row.verdict}  {row.label}{f': {row.reason}' if row.reason else ''}", "bold"))
         print_notes(console, [f"  {line}" for line in row.story])
@@ -98,15 +105,23 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
         return None
 
 
-def _show(console: Console, report: ExplorationReport) -> None:
+def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> None:
     paying = bool(report.paid)
     labels = Counter(row.label for row in report.rows)
     rows = [_row(row, paying, row.label if labels[row.label] == 1 else row.path) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
     console.print(clause_table(report.clauses))
-    print_findings(console, report.findings)
+    for clause in report.clauses:
+        shown, left = (clause.findings, 0) if show_all else few(clause.findings)
+        print_findings(console, shown)
+        if left:
+            print_notes(
+                console, [f"\n  … and {left} more like {'it' if len(shown) == 1 else 'these'} (--all shows them)"]
+            )
     console.print()
     console.print(_summary(report))
+    if report.unknown:
+        console.print(Text(one_line(f"{report.unknown}."), "yellow"))
     print_notes(console, report.notes)
 
 

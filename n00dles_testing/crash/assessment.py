@@ -15,7 +15,7 @@ from .story import tell
 
 __all__ = ["Played", "assess", "clause_results"]
 
-_UNDISTURBED = ("E01", "E17")
+_UNDISTURBED = ("E01", "E03", "E05", "E17")
 """The clauses that an undisturbed run can break as well."""
 
 
@@ -34,7 +34,7 @@ def _judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Fi
     return [
         Finding(clause.id, message.rstrip(".") + ".", tell(case.history, why), replay)
         for clause in clauses
-        if not (clause.comparing and case.baseline.unsettled)
+        if not clause.unsettled(case.baseline)
         for message, why in clause.check(case)
     ]
 
@@ -62,7 +62,9 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
         paid=played.paid,
         calls=len(history.calls),
         recalled=_recalled(history),
-        same_output=not any(finding.clause == "E04" for finding in findings) if settled else None,
+        same_output=not any(finding.clause == "E04" for finding in findings)
+        if not vacuous and not baseline.unsettled_output
+        else None,
         verdict=verdict,
         reason=vacuous or ("" if settled else baseline.unsettled),
         findings=tuple(findings),
@@ -98,8 +100,8 @@ def _result(clause: Clause, own: list[Finding], scenarios: int, baseline: Baseli
         verdict, reason = Verdict.FAIL, _times(len(own), "fault")
     elif not scenarios:
         verdict, reason = Verdict.NOT_APPLICABLE, f"{clause.without}{f'; {not_counted}' if not_counted else ''}"
-    elif clause.comparing and baseline.unsettled:
-        verdict, reason = Verdict.UNKNOWN, baseline.unsettled
+    elif unsettled := clause.unsettled(baseline):
+        verdict, reason = Verdict.UNKNOWN, unsettled
     else:
         verdict, reason = Verdict.PASS, not_counted
     return ClauseResult(clause.id, clause.title, verdict, reason, scenarios, findings=tuple(own))

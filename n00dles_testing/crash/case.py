@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .history import Call, History, same
@@ -12,17 +12,20 @@ __all__ = ["Baseline", "Case", "Check", "Clause"]
 
 
 class Baseline:
-    """What an undisturbed run did, and whether a second one did the same. `needs` is by node, see `dependencies`."""
+    """What an undisturbed run did, and whether all `others` did the same. `needs` is by node, see `dependencies`."""
 
-    def __init__(self, history: History, again: History, needs: Mapping[str, list[str]]) -> None:
+    def __init__(self, history: History, others: Sequence[History], needs: Mapping[str, list[str]]) -> None:
         self.history = history
         self.needs = needs
         self.calls: dict[str, list[Call]] = {}
         for call in history.calls:
             self.calls.setdefault(call.node, []).append(call)
         self.outcome = history.outcome or {}
-        self.unsettled = _unsettled(history, again)
+        self.unsettled = next(filter(None, (_unsettled(history, other) for other in others)), "")
         """Why two undisturbed runs cannot be compared, in a sentence; empty if they were the same."""
+        same_end = all(_same_output(history, other) for other in others)
+        self.unsettled_output = "" if same_end else self.unsettled
+        """The same for what the whole run returns: it may be the same though a node's output is not."""
 
     @property
     def requests(self) -> int:
@@ -47,7 +50,7 @@ class Clause:
     """A clause of the contract with its check, which yields each fault as a sentence and the reason behind it.
 
     `occasions` counts how often a scenario could have broken it (see `occasions`); `without` says in words what it
-    means that none could. `comparing` ones need two undisturbed runs to be the same.
+    means that none could. `unsettled` says why it cannot be told with a baseline, if so.
     """
 
     id: str
@@ -55,7 +58,7 @@ class Clause:
     check: Check
     occasions: Callable[[Case], int]
     without: str
-    comparing: bool = False
+    unsettled: Callable[[Baseline], str] = lambda baseline: ""
 
 
 def _unsettled(one: History, other: History) -> str:
@@ -65,6 +68,10 @@ def _unsettled(one: History, other: History) -> str:
         if call.succeeded and not any(same(call.output, output) for output in outputs):
             seen = f"{show(call.output)}, then {show(outputs[0])}" if outputs else f"{show(call.output)}, then nothing"
             return f"two undisturbed runs differ: `{call.node}` returned {seen}"
-    if not same((one.outcome or {}).get("output"), (other.outcome or {}).get("output")):
+    if not _same_output(one, other):
         return "two undisturbed runs returned different outputs, though every node returned the same"
     return ""
+
+
+def _same_output(one: History, other: History) -> bool:
+    return same((one.outcome or {}).get("output"), (other.outcome or {}).get("output"))

@@ -15,6 +15,12 @@ class ExplorationError(Exception):
     """There is nothing to explore: the target cannot be imported, or fails undisturbed. The message says what to do."""
 
 
+_WHAT_TO_DO = (
+    "Make it the same in every run under the fake LLM (take a date or a random number as an input of the run), or "
+    "allow it with allow_unknown=True (--allow-unknown)"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class ExplorationRow:
     """One scenario: killed at `point`, resumed, and judged. `plan` has the kills of earlier lives before that one.
@@ -115,6 +121,7 @@ class ExplorationReport:
     workers: int
     seconds: float
     scenario_seconds: float
+    allow_unknown: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -127,8 +134,8 @@ class ExplorationReport:
 
     @property
     def ok(self) -> bool:
-        """Whether a test may pass with it."""
-        return self.verdict.ok
+        """Whether a test may pass with it. What could not be told is no pass, unless `allow_unknown` says so."""
+        return self.verdict.ok and (self.allow_unknown or self.verdict is not Verdict.UNKNOWN)
 
     @property
     def unknown(self) -> str:
@@ -137,7 +144,8 @@ class ExplorationReport:
         for clause in self.clauses:
             if clause.verdict is Verdict.UNKNOWN:
                 reasons.setdefault(clause.reason, []).append(clause.clause)
-        return "; ".join(f"{', '.join(clauses)} could not be told: {reason}" for reason, clauses in reasons.items())
+        told = [f"{', '.join(clauses)} could not be told: {reason}" for reason, clauses in reasons.items()]
+        return f"{'; '.join(told)}. {_WHAT_TO_DO}" if told else ""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -157,6 +165,7 @@ class ExplorationReport:
             "store": self.store,
             "inputs": self.inputs,
             "verdict": self.verdict.value,
+            "unknown": self.unknown,
             "nodes": list(self.nodes),
             "calls": self.calls,
             "paid": self.paid,

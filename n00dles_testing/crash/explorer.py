@@ -19,7 +19,7 @@ from .player import Paid, Player
 from .points import Plan
 from .scenario import BackendError
 from .trial import Trial, share
-from .undisturbed import Usual, observe
+from .undisturbed import observe
 
 __all__ = ["DEFAULT_TIME_LIMIT", "explore"]
 
@@ -43,6 +43,7 @@ def explore(
     paid: Paid | None = None,
     executor: Any = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
+    allow_unknown: bool = False,
 ) -> ExplorationReport:
     """Run `target` undisturbed, then once for every crash point: kill it there, resume it, and judge.
 
@@ -59,7 +60,7 @@ def explore(
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
-    `life.Executor`), as a target or an object.
+    `life.Executor`), as a target or an object. `allow_unknown` lets a report be `ok` in which a clause is UNKNOWN.
 
     Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
     """
@@ -79,15 +80,16 @@ def explore(
             trial = Trial(player, usual, workers=setup.lanes(workers), on_progress=told)
             trial.kill_as_planned(usual.plans if plans is None else plans, at=at, budget=share(budget, 0, lives))
             trial.kill_more_lives(lives, budget)
-            return _report(player, usual, trial, started)
+            trial.doubt()
+            return _report(player, trial, started, allow_unknown=allow_unknown)
     except (BackendError, ConfigurationError) as error:
         raise ExplorationError(str(error)) from error
     finally:
         setup.close()
 
 
-def _report(player: Player, usual: Usual, trial: Trial, started: float) -> ExplorationReport:
-    setup, rows = player.setup, trial.rows
+def _report(player: Player, trial: Trial, started: float, *, allow_unknown: bool) -> ExplorationReport:
+    setup, rows, usual = player.setup, trial.rows, trial.usual
     clauses = clause_results(rows, [run.history for run in usual.runs], usual.baseline, player.replay(()))
     notes = [*setup.notes, *usual.notes, *trial.notes]
     if not setup.is_private and any(row.verdict is not Verdict.PASS for row in rows):
@@ -110,6 +112,7 @@ def _report(player: Player, usual: Usual, trial: Trial, started: float) -> Explo
         workers=trial.workers,
         seconds=time.monotonic() - started,
         scenario_seconds=trial.seconds,
+        allow_unknown=allow_unknown,
     )
 
 

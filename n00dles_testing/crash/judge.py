@@ -66,7 +66,8 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
 
     A node is in flight from its start until its save is acknowledged. One that had returned before a save began, and
     was left out of it, is in flight no more, nor is one for which no save was begun while others went on. Nor is a node
-    called more often in one life than it needs, or paid for. Each attempt of a node carries the same idempotency key.
+    called again in the life in which it has returned, or paid for twice. Each attempt of a node carries the same
+    idempotency key.
     Seen in: microsoft/agent-framework #2075 (a fan-out saved when all members are done), #3938 (no key).
     """
     for life in case.history.working[1:]:
@@ -139,7 +140,7 @@ CLAUSES: tuple[Clause, ...] = (
         same_output,
         occasions.killed_and_finished,
         "no killed run was resumed to its end",
-        comparing=True,
+        unsettled=lambda baseline: baseline.unsettled_output,
     ),
     Clause(
         "E05",
@@ -147,7 +148,7 @@ CLAUSES: tuple[Clause, ...] = (
         same_calls,
         occasions.calls_to_compare,
         "no resumed life called a node",
-        comparing=True,
+        unsettled=lambda baseline: baseline.unsettled,
     ),
     Clause(
         "E17",
@@ -163,12 +164,15 @@ def _twice_in_one_life(case: Case) -> Iterator[tuple[str, str]]:
     for life in case.history.working:
         for node in dict.fromkeys(call.node for call in life.calls):
             calls = [call for call in life.calls if call.node == node]
-            usual = max(1, len(case.baseline.calls.get(node, ())))
-            repeated = any(
+            # What the executor usually does is no measure: it may do the wrong thing always.
+            if any(
                 one.succeeded and not _turned_down(life, node, one, other) for one, other in itertools.pairwise(calls)
-            )
-            if repeated and len(calls) > usual:
-                yield f"`{node}` was called {len(calls)} times in life {life.number}; undisturbed it takes {usual}", ""
+            ):
+                yield (
+                    f"`{node}` was called {len(calls)} times in life {life.number}, though it had returned before the "
+                    "last of them",
+                    "an output that is there is used, and not asked for again",
+                )
 
 
 def _another_key(case: Case) -> Iterator[tuple[str, str]]:
@@ -183,11 +187,14 @@ def _another_key(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def _turned_down(life: Life, node: str, one: Call, other: Call) -> bool:
-    """Whether the executor said between two calls that the first was no good: an answer that does not validate."""
+    """Whether the executor said between two calls that the first was no good: an answer that does not validate.
+
+    Or one that came too late: a body in a thread goes on after its time limit.
+    """
     return any(
         said.event in ("node_retried", "node_failed")
         and said.fields["node"] == node
-        and (one.ended or 0) < said.position < other.began
+        and one.began < said.position < other.began
         for said in life.events
     )
 

@@ -10,6 +10,7 @@ from n00dles.pipeline import Pipeline, Step
 from n00dles.pipeline import pipeline as build
 from n00dles.wiring import wire
 
+from ..findings import few
 from ..verdicts import Verdict
 from .backends import Environment
 from .exploration import ExplorationReport
@@ -19,9 +20,6 @@ from .player import Paid
 __all__ = ["CrashSafety"]
 
 _log = logging.getLogger("n00dles_testing")
-
-_TOLD = 3
-"""How many faults a failure tells in full."""
 
 
 class CrashSafety:
@@ -53,6 +51,7 @@ class CrashSafety:
         lives: int = 1,
         store: Any = None,
         time_limit: float = DEFAULT_TIME_LIMIT,
+        allow_unknown: bool = False,
         inputs: Mapping[str, Any] | None = None,
         **more_inputs: Any,
     ) -> ExplorationReport:
@@ -61,7 +60,8 @@ class CrashSafety:
         The options are those of `explore`. Inputs are given by name; one that has the name of an option goes into
         `inputs={"budget": 3}`. A pipeline at the top level of a module is killed in processes of its own; one that is
         made inside a test function is run in-process, and the report says so. Raises `AssertionError` if a clause is
-        broken, or if a kill did not happen; what could not be told is logged as a warning, see `report.unknown`.
+        broken, if a kill did not happen, or if a clause could not be told since the pipeline differs by itself; with
+        `allow_unknown` the latter is logged as a warning instead, see `report.unknown`.
         """
         __tracebackhide__ = True
         options = {"mode": mode, "at": at, "budget": budget, "store": store}
@@ -76,6 +76,7 @@ class CrashSafety:
             store=store,
             lives=lives,
             time_limit=time_limit,
+            allow_unknown=allow_unknown,
             environment=environment,
             paid=paid,
         )
@@ -112,19 +113,22 @@ def _all_inputs(
 
 def told(report: ExplorationReport) -> str:
     """Return the failure of a report as a text: what is broken, how often, and the stories of the first few faults."""
-    lines = [f"{report.target} does not survive every kill (store: {report.store}, mode: {report.mode})"]
+    what = "cannot be judged" if report.verdict is Verdict.UNKNOWN else "does not survive every kill"
+    lines = [f"{report.target} {what} (store: {report.store}, mode: {report.mode})"]
     for clause in report.clauses:
         if not clause.ok:
             lines.append(f"{clause.verdict} {clause.clause}  {clause.title}: {clause.reason}")
-            findings = sorted(clause.findings, key=lambda finding: len(finding.story))
-            for finding in findings[:_TOLD]:
+            shown, left = few(clause.findings)
+            for finding in shown:
                 lines += ["", str(finding)]
-            if len(findings) > _TOLD:
-                lines += ["", f"  … and {len(findings) - _TOLD} more like it"]
+            if left:
+                lines += ["", f"  … and {left} more like {'it' if len(shown) == 1 else 'these'}"]
             lines.append("")
     vacuous = [row for row in report.rows if row.verdict is Verdict.VACUOUS]
     lines += [f"VACUOUS {row.point}: {row.reason}" for row in vacuous]
     if not report.rows:
         lines.append("VACUOUS: no crash point was tried")
+    if report.unknown:
+        lines.append(f"UNKNOWN {report.unknown}.")
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines).rstrip()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .case import Baseline, Case
+from .case import Case
 from .history import Call, Life, same
 from .typed import describe, first_difference, show
 
@@ -108,7 +108,7 @@ def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, st
     for what, cost in _COSTS.items():
         for name, trace in traces.items():
             calls = [call for call in case.history.calls if call.node == name]
-            if not calls or not _is_counted(case.baseline, name, what):
+            if not calls:
                 continue
             # What a life has cost that was cut short may be saved, or be lost with it; that of the last one is not.
             most = sum(map(cost, calls))
@@ -126,12 +126,6 @@ _COSTS: dict[str, Callable[[Call], int]] = {
     "input_tokens": lambda call: call.input_tokens,
     "output_tokens": lambda call: call.output_tokens,
 }
-
-
-def _is_counted(baseline: Baseline, node: str, what: str) -> bool:
-    """Whether the undisturbed run counts as the ledger does: an executor may leave out fallbacks, say."""
-    traces = {trace["name"]: trace for trace in baseline.outcome["traces"]}
-    return node in traces and traces[node][what] == sum(map(_COSTS[what], baseline.calls.get(node, ())))
 
 
 def _first_by_node(calls: list[Call], fits: Callable[[Call], bool]) -> list[Call]:

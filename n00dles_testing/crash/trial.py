@@ -10,9 +10,11 @@ from .assessment import Played, assess
 from .exploration import ExplorationError, ExplorationRow, Progress
 from .player import Player
 from .points import Kind, Plan, choose
-from .undisturbed import Usual, points_of_life
+from .undisturbed import Usual, doubted, points_of_life
 
 __all__ = ["Trial"]
+
+_COMPARING = ("E04", "E05")
 
 
 class Trial:
@@ -24,10 +26,11 @@ class Trial:
         self.seconds = 0.0
         self.workers = workers
         self._player = player
-        self._usual = usual
+        self.usual = usual
         self._on_progress = on_progress
         self._plans: list[Plan] = []
         self._rows: dict[Plan, ExplorationRow] = {}
+        self._played: dict[Plan, Played] = {}
         self._later: dict[Plan, list[Plan]] = {}
 
     @property
@@ -50,7 +53,7 @@ class Trial:
             further = [plan for each in earlier for plan in self._later[each] if plan not in self._rows]
             left = share(budget, len(self._plans), lives - killed)
             self._try(choose(further, None, left), offered=len(further))
-        if lives > 1 and self._usual.overlaps:
+        if lives > 1 and self.usual.overlaps:
             self._leave_out_what_does_not_repeat()
 
     def _note_what_is_not_kept(self, played: Played) -> None:
@@ -70,9 +73,8 @@ class Trial:
         missing = plans
         for is_last_chance in (False, False, True):
             tried, missing = missing, []
-            for played in self._player.play(tried, lanes=self.workers, lines=self._usual.lines):
-                row = assess(played, self._usual.baseline, self._usual.paid, self._player.replay(played.plan))
-                self._rows[played.plan] = row
+            for played in self._player.play(tried, lanes=self.workers, lines=self.usual.lines):
+                row = self._assess(played)
                 if row.verdict is Verdict.VACUOUS and not is_last_chance:
                     missing.append(played.plan)
                     continue
@@ -82,6 +84,20 @@ class Trial:
                 self._on_progress(Progress(done, len(self._plans), row))
         self.seconds += time.monotonic() - begun
 
+    def _assess(self, played: Played) -> ExplorationRow:
+        row = assess(played, self.usual.baseline, self.usual.paid, self._player.replay(played.plan))
+        self._played[played.plan], self._rows[played.plan] = played, row
+        return row
+
+    def doubt(self) -> None:
+        """Where a scenario differs from the undisturbed runs, see if these differ by themselves, and judge anew."""
+        if not any(finding.clause in _COMPARING for row in self.rows for finding in row.findings):
+            return
+        self.usual = doubted(self._player, self.usual)
+        if self.usual.baseline.unsettled:
+            for plan in self._plans:
+                self._assess(self._played[plan])
+
     def _next_kills(self, played: Played) -> list[Plan]:
         """Return the plans that begin like this one, and kill the life that was left alone in it."""
         points = points_of_life(played.history, len(played.plan) + 1)
@@ -89,7 +105,7 @@ class Trial:
         return [
             (*played.plan, point)
             for point in points
-            if point.kind is not Kind.DURING or point.subject in models or str(point) in self._usual.lines
+            if point.kind is not Kind.DURING or point.subject in models or str(point) in self.usual.lines
         ]
 
     def _leave_out_what_does_not_repeat(self) -> None:

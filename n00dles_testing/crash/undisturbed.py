@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from .assessment import Played
@@ -11,17 +11,20 @@ from .history import History
 from .player import Player
 from .points import OPENING, Kind, Occurrences, Plan, Point, enumerate_points
 
-__all__ = ["Usual", "observe", "points_of_life"]
+__all__ = ["Usual", "doubted", "observe", "points_of_life"]
+
+
+_DOUBTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Usual:
-    """Two undisturbed runs, the ways to kill a run (`plans`), and `lines` as in `PlannedRun`.
+    """The undisturbed runs (two at least), the ways to kill a run (`plans`), and `lines` as in `PlannedRun`.
 
     Nothing here changes once it is known.
     """
 
-    runs: tuple[Played, Played]
+    runs: tuple[Played, ...]
     baseline: Baseline
     plans: list[Plan]
     lines: dict[str, int]
@@ -46,7 +49,7 @@ def observe(player: Player) -> Usual:
     """Run the pipeline twice. Raises `ExplorationError` if it fails."""
     first, second = player.undisturbed(), player.undisturbed()
     needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
-    baseline = Baseline(first.history, second.history, needs)
+    baseline = Baseline(first.history, [second.history], needs)
     lines = _middles(first.history)
     points = points_of_life(first.history, 1)
     hidden = _hidden(first.history, points, lines)
@@ -54,9 +57,21 @@ def observe(player: Player) -> Usual:
     plans: list[Plan] = [(point,) for point in seen]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     notes += _about_models(player, first, baseline)
-    if baseline.unsettled:
-        notes.append(f"{baseline.unsettled}; so whether the output is the same (E04, E05) cannot be told")
     return Usual((first, second), baseline, [*plans, *_resumed(player, seen)], lines, notes)
+
+
+def doubted(player: Player, usual: Usual) -> Usual:
+    """Run the pipeline undisturbed a few times more, until one run differs, and return it with those runs.
+
+    Two runs may be the same by chance: a coin came up twice the same way, a clock of whole seconds had not moved on.
+    """
+    for _ in range(_DOUBTS):
+        if usual.baseline.unsettled_output:
+            break
+        runs = (*usual.runs, player.undisturbed())
+        first, *others = (run.history for run in runs)
+        usual = replace(usual, runs=runs, baseline=Baseline(first, others, usual.baseline.needs))
+    return usual
 
 
 def points_of_life(history: History, life: int) -> list[Point]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import inspect
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -264,14 +264,64 @@ class CallsTwice(Executor):
     async def resume(
         self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
     ) -> RunResult:
-        bodies = {agent.name: agent.fn for agent in pipeline.agents()}
-        try:
-            for agent in pipeline.agents():
-                agent.fn = twice(agent.fn)
+        with calling_twice(pipeline):
             return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
-        finally:
-            for agent in pipeline.agents():
-                agent.fn = bodies[agent.name]
+
+
+class AlwaysCallsTwice(CallsTwice):
+    """Calls each node once more than it needs in every life, and counts one."""
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        with calling_twice(pipeline):
+            return await Executor.run(self, pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
+
+
+class NeverCountsTokens(Executor):
+    """Reports no tokens in any life."""
+
+    breaks = "E05"
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        result = await super().run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
+        return self._without_tokens(result)
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        return self._without_tokens(await super().resume(pipeline, run_id=run_id, store=store, observers=observers))
+
+    def _without_tokens(self, result: RunResult) -> RunResult:
+        traces = [replace(trace, input_tokens=0, output_tokens=0) for trace in result.agent_traces]
+        return replace(result, total_tokens=0, agent_traces=traces)
+
+
+@contextmanager
+def calling_twice(pipeline: Pipeline) -> Iterator[None]:
+    """Have each body called twice while inside."""
+    bodies = {agent.name: agent.fn for agent in pipeline.agents()}
+    try:
+        for agent in pipeline.agents():
+            agent.fn = twice(agent.fn)
+        yield
+    finally:
+        for agent in pipeline.agents():
+            agent.fn = bodies[agent.name]
 
 
 def twice(body: Any) -> Any:

@@ -64,6 +64,8 @@ def test_a_broken_executor_is_caught_by_the_clause_that_it_breaks_and_by_no_othe
     ("mutant", "subject", "at"),
     [
         (mutants.CallsTwice(), CHAIN, "after-save:draft"),
+        (mutants.AlwaysCallsTwice(), CHAIN, "run-started"),
+        (mutants.NeverCountsTokens(), CONVERSATION, "run-started"),
         (mutants.ReportsSuccessWithNothingRun(), CHAIN, "after-save:draft"),
         (mutants.TakesTheOtherRoute(), (pipelines.fan, {"text": "assam"}), "after-save:join"),
         (mutants.LosesItsTraces(), CHAIN, "after-save:draft"),

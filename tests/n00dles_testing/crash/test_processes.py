@@ -254,7 +254,7 @@ def test_forked_lives_do_not_draw_the_same_random_numbers(tmp_path: Path) -> Non
 
     report = explore(target, {"text": "tea"}, mode="fork", at=["run-started"])
 
-    assert "`shout` returned" in report.notes[0]
+    assert "`shout` returned" in report.unknown
 
 
 def test_a_body_that_leaves_by_sys_exit_is_a_failure_with_its_name(tmp_path: Path) -> None:

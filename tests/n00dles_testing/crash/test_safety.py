@@ -107,15 +107,28 @@ def test_what_may_be_an_input_or_an_option_is_an_error_that_says_where_to_put_it
     assert message in str(caught.value)
 
 
-def test_what_cannot_be_told_is_said_though_the_check_passes(caplog: pytest.LogCaptureFixture) -> None:
-    @agent
-    def draw(text: str) -> str:
-        return f"{text}{os.urandom(8).hex()}"
+@agent
+def draw(text: str) -> str:
+    return f"{text}{os.urandom(8).hex()}"
 
-    report = CrashSafety().check(pipeline(draw, name="drawing"), text="x")
+
+drawing = pipeline(draw, name="drawing")
+
+
+def test_what_cannot_be_told_fails_the_check_and_says_what_to_do() -> None:
+    with pytest.raises(AssertionError) as caught:
+        CrashSafety().check(drawing, mode="in-process", text="x")
+
+    text = str(caught.value)
+    assert "UNKNOWN E04, E05 could not be told: two undisturbed runs differ: `draw` returned" in text
+    assert "allow_unknown=True" in text
+
+
+def test_what_cannot_be_told_may_be_allowed_and_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    report = CrashSafety().check(drawing, mode="in-process", allow_unknown=True, text="x")
 
     assert report.ok
     (record,) = caplog.records
     assert record.getMessage().startswith(
-        "drawing: E04, E05 could not be told: two undisturbed runs differ: `draw` returned"
+        f"{report.target}: E04, E05 could not be told: two undisturbed runs differ: `draw` returned"
     )
