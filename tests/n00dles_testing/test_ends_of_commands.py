@@ -48,7 +48,8 @@ def started(*words: str) -> subprocess.Popen[str]:
 )
 def test_a_reader_that_goes_early_is_no_failure(words: list[str]) -> None:
     command = started("-m", "n00dles_testing", *words)
-    assert command.stdout is not None and command.stderr is not None
+    assert command.stdout is not None
+    assert command.stderr is not None
 
     command.stdout.readline()
     command.stdout.close()
