@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
+import signal
+import threading
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from signal import Signals
+from types import FrameType
 from typing import Any
 
 import click
@@ -38,6 +39,9 @@ from .report.terminal import (
 __all__ = ["run_explore", "run_replay"]
 
 _SIGKILL = 9
+_AGAIN = "Called again: completed nodes that a resume has called once more, which must be 0."
+_PAID = f"Paid calls: the requests that the LLM server has answered in all lives. {_AGAIN}"
+_CALLED = f"Calls: how often a node was called in all lives. {_AGAIN}"
 
 
 def run_explore(
@@ -86,6 +90,7 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
     """Explore with progress on the console; None if it was interrupted. Raises `UnusableError`."""
     try:
         with ExitStack() as stack:
+            stack.enter_context(_ended_by_sigterm())
             display = stack.enter_context(StepDisplay(console, "crash points"))
             display.say(Text(one_line(title), "bold"))
             display.at("running it undisturbed")
@@ -99,10 +104,27 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
             given = {name: value for name, value in options.items() if value not in (None, ())}
             return explore(**given, **wiring, on_progress=_Shown(display))
     except (ExplorationError, N00dlesError) as error:
-        raise UnusableError(_without_traceback(str(error))) from error
+        raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
         click.echo("interrupted; every process that was started is ended", err=True)
         return None
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Have SIGTERM end this process as an exception does, so that processes and folders are cleared away."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> None:
@@ -110,6 +132,7 @@ def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> Non
     labels = Counter(row.label for row in report.rows)
     rows = [_row(row, paying, row.label if labels[row.label] == 1 else row.path) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
+    print_notes(console, [_PAID if paying else _CALLED, ""])
     console.print(clause_table(report.clauses))
     for clause in report.clauses:
         shown, left = (clause.findings, 0) if show_all else few(clause.findings)
@@ -123,16 +146,6 @@ def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> Non
     if report.unknown:
         console.print(Text(one_line(f"{report.unknown}."), "yellow"))
     print_notes(console, report.notes)
-
-
-def _without_traceback(message: str) -> str:
-    """Leave out the traceback of an error that n00dles raised on purpose: its message says what to do.
-
-    That of a node is kept, which is the user's own code.
-    """
-    head, found, trace = message.partition("\nTraceback (most recent call last):")
-    on_purpose = re.search(r"^n00dles\.errors\.(?!PipelineFailure)", trace, re.MULTILINE)
-    return head if found and on_purpose else message
 
 
 class _Shown:
@@ -169,7 +182,7 @@ def _row(row: ExplorationRow, paying: bool, label: str) -> ReportRow:
 def _death(row: ExplorationRow) -> str:
     if row.simulated:
         return "exception"
-    return "" if row.killed_by is None else Signals(row.killed_by).name
+    return "" if row.killed_by is None else signal.Signals(row.killed_by).name
 
 
 def _summary(report: ExplorationReport) -> Text:

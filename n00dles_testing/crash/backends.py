@@ -17,6 +17,7 @@ from ..targets import load_target, target_of
 from .child import CONTROL_VARIABLE, shares_store
 from .exploration import ExplorationError
 from .fork_server import ForkServer, fork_is_available
+from .import_limit import IMPORT_TIMES, import_limit
 from .in_process import InProcess
 from .life import Executor, ReferenceExecutor
 from .scenario import Backend, BackendError, Subject
@@ -65,7 +66,9 @@ class Setup:
         self.backend.close()
 
 
-def prepare(target: Any, *, store: Any, mode: str | None, environment: Environment, executor: Any) -> Setup:
+def prepare(
+    target: Any, *, store: Any, mode: str | None, environment: Environment, executor: Any, time_limit: float
+) -> Setup:
     """Choose the mode and start its first backend. Raises `ExplorationError` for what cannot be done."""
     if mode is not None and mode not in _MODES:
         raise ExplorationError(f"there is no mode {mode!r}; choose one of {', '.join(_MODES)}.")
@@ -77,9 +80,16 @@ def prepare(target: Any, *, store: Any, mode: str | None, environment: Environme
     chosen, notes = _choose(cast(Mode | None, mode), address, store, executor)
     try:
         if chosen == "in-process":
-            return _in_process(target, address, store, executor, notes)
+            with import_limit(address or "the pipeline", IMPORT_TIMES * time_limit):
+                return _in_process(target, address, store, executor, notes)
         return _in_processes(
-            chosen, cast(str, address), store=store, executor=executor, environment=environment, notes=notes
+            chosen,
+            cast(str, address),
+            store=store,
+            executor=executor,
+            environment=environment,
+            notes=notes,
+            time_limit=time_limit,
         )
     except (ConfigurationError, BackendError) as error:
         raise ExplorationError(str(error)) from error
@@ -142,10 +152,11 @@ def _in_processes(
     executor: str | None,
     environment: Environment,
     notes: list[str],
+    time_limit: float,
 ) -> Setup:
     variables = (environment("") if callable(environment) else environment) or {}
     kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
-    backend = kind(Subject(address, executor, store), variables)
+    backend = kind(Subject(address, executor, store), variables, start_limit=IMPORT_TIMES * time_limit)
     return Setup(
         mode=mode,
         target=address,

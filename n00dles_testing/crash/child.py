@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -28,12 +28,13 @@ from n00dles.stores.urls import open_store
 from ..factories import call_either, open_made, takes_location
 from ..targets import load_target
 from .dependencies import describe
+from .import_limit import import_limit
 from .instrument import Trigger
 from .ledger import LedgerWriter
 from .life import Executor, ReferenceExecutor, live, write_failure
 from .points import Kind, Point
 from .recorded_store import Fence
-from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeRequest, PlannedRun, Subject
+from .scenario import EXIT_FAILED, EXIT_FINISHED, BackendError, LifeRequest, PlannedRun, Subject
 
 __all__ = [
     "CONTROL_VARIABLE",
@@ -187,10 +188,12 @@ def main(request_file: str) -> None:
         form = json.load(file)
     answer = form.get("describe")
     subject = Subject(**form["subject"])
+    limit = import_limit(subject.target, form["seconds"]) if answer else nullcontext()
     try:
-        pipeline, executor = load_subject(subject)
-        described = describe_subject(subject, pipeline) if answer else {}
-    except ConfigurationError as error:
+        with limit:
+            pipeline, executor = load_subject(subject)
+            described = describe_subject(subject, pipeline) if answer else {}
+    except (ConfigurationError, BackendError) as error:
         if not answer:
             raise
         described = {"error": str(error)}

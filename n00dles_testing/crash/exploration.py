@@ -55,7 +55,7 @@ class ExplorationRow:
 
     @property
     def label(self) -> str:
-        """The crash point in words, for a table: of a later life its first save, or else the whole `path`."""
+        """The crash point in words, for a table: of a later life its opening save, or else the whole `path`."""
         life = len(self.plan)
         return self.path if self.point.kind not in OPENING else _label(self.point, life)
 
@@ -183,5 +183,5 @@ class ExplorationReport:
 
 def _label(point: Point, life: int) -> str:
     if life > 1 and point.kind in OPENING:
-        return f"{point.kind.partition('-')[0]} life {life}'s first save"
+        return f"in life {life}, {point.kind.partition('-')[0]} its opening save"
     return point.label

@@ -56,7 +56,7 @@ def explore(
     default one a processor, at most two). `plans` are tried instead of every crash point, each with one point a life
     that is killed. With `lives`, so many lives in a row are killed: the resumed run too, at each of its own points; a
     `budget` is then shared among the first kills, the second ones and so on. `time_limit` is seconds a life; one that
-    takes longer is ended, and judged.
+    takes longer is ended, and judged. The import of the target may take four times as long.
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
@@ -68,7 +68,7 @@ def explore(
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
     stored = stored_inputs(inputs)
-    setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor)
+    setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor, time_limit=time_limit)
     if not callable(environment) and (paid is not None or setup.pays_before_death):
         workers = 1  # one count and one armed kill for all, see `Player.play`
     try:

@@ -44,8 +44,8 @@ class ForkServer:
         self._target = subject.target
         self._process, self._channel = start_talking(_SERVER, environment=environment)
         try:
-            self._send(asdict(subject))
-            self.description: dict[str, Any] = self._receive(start_limit)["description"]
+            self._send({"subject": asdict(subject), "seconds": start_limit})
+            self.description: dict[str, Any] = self._receive(start_limit + _GRACE_SECONDS)["description"]
         except BaseException:
             self.close()
             raise

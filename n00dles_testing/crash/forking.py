@@ -24,10 +24,11 @@ from n00dles.pipeline import Pipeline
 
 from ..channel import Channel
 from .child import describe_subject, live_and_exit, load_subject
+from .import_limit import import_limit
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
-from .processes import die_with_parent, life_end
+from .processes import die_with_parent, end_group, has_ended, life_end
 from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
 
@@ -67,10 +68,11 @@ class _Server:
         first = self._channel.receive()
         if first is None:
             return
-        subject = Subject(**first)
+        subject = Subject(**first["subject"])
         try:
-            self._pipeline, self._executor = load_subject(subject)
-            description = describe_subject(subject, self._pipeline)
+            with import_limit(subject.target, first["seconds"]):
+                self._pipeline, self._executor = load_subject(subject)
+                description = describe_subject(subject, self._pipeline)
             _preload(self._pipeline)
             _refuse_threads(" or ".join(filter(None, (subject.target, subject.store, subject.executor))))
             rehearse()
@@ -87,6 +89,7 @@ class _Server:
         finally:
             for lane in self._lanes:
                 os.kill(lane.pid, signal.SIGKILL)
+                end_group(lane.pid)
                 os.waitpid(lane.pid, 0)
 
     def _wait(self) -> None:
@@ -116,12 +119,13 @@ class _Server:
 
     def _look_at(self, lane: _Lane) -> None:
         """Go on to the next life of a scenario if its child has ended; end the child if its time is over."""
-        ended, status = os.waitpid(lane.pid, os.WNOHANG)
-        if not ended:
+        if not has_ended(lane.pid):
             if time.monotonic() >= lane.deadline and not lane.timed_out:
                 lane.timed_out = True
                 os.kill(lane.pid, signal.SIGKILL)
             return
+        end_group(lane.pid)  # a program that a body has started must not go on beside the next life
+        _, status = os.waitpid(lane.pid, 0)
         self._lanes.remove(lane)
         if lane.watch is not None:
             os.close(lane.watch)
@@ -143,12 +147,15 @@ class _Server:
         pid = os.fork()
         if pid == 0:
             self._become(request)
+        with suppress(OSError):  # the child does it too; whoever comes first, the group is there when it is needed
+            os.setpgid(pid, pid)
         watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
         return _Lane(scenario, steps, request, pid, watch, started)
 
     def _become(self, request: LifeRequest) -> NoReturn:
         """Be the child: never come back to the loop of the server."""
         try:
+            os.setpgid(0, 0)
             die_with_parent(self._pid)
             self._channel.close()
             for lane in self._lanes:

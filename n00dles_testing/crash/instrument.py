@@ -239,6 +239,8 @@ class _RecordedProvider:
         try:
             response = await self._inner.complete(prompt, system, **kwargs)
         except BaseException as error:
+            if dies:  # a model that refuses is a moment to die at as well
+                trigger.fire("the LLM call has raised, and its error is not used")
             ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}")
             raise
         if dies:  # there is no such server, or the request went elsewhere

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import sysconfig
 import traceback
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Protocol
+from unittest.mock import patch
 
 import n00dles
 from n00dles.context import PipelineContext
+from n00dles.errors import PipelineFailure, StateStoreError
 from n00dles.events import Observer
 from n00dles.pipeline import Pipeline
 from n00dles.result import RunResult
+from n00dles.retry import RetryPolicy
 from n00dles.stores.base import Loads, StateStore
 
 from .instrument import Trigger, instrumented
@@ -21,6 +26,13 @@ from .scenario import LifeRequest
 from .typed import encode
 
 __all__ = ["Executor", "ReferenceExecutor", "live", "write_failure"]
+
+_NOT_THEIRS = (
+    str(Path(n00dles.__file__).parent),
+    str(Path(__file__).parents[1]),
+    *(str(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+)
+"""Where code lies that is not the user's."""
 
 
 class Executor(Protocol):
@@ -85,7 +97,7 @@ async def live(
         start = executor.resume if how == "resume" else partial(executor.run, inputs=request.scenario.inputs)
         seen_store = recorded_store(store, trigger, fence)
         try:
-            with instrumented(pipeline, trigger):
+            with instrumented(pipeline, trigger), patch.object(RetryPolicy, "delay", _at_once):
                 result = await start(
                     pipeline, run_id=request.scenario.run_id, store=seen_store, observers=(trigger.observe,)
                 )
@@ -131,12 +143,29 @@ async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -
     return knows or bool(context.completed)
 
 
+def _at_once(policy: RetryPolicy, failed_attempts: int) -> float:
+    """Return the wait between two attempts while exploring: none, for it changes nothing that a kill could lose."""
+    return 0.0
+
+
 def write_failure(ledger: LedgerWriter, how: str, error: BaseException) -> None:
-    """Write down an error that ends a life."""
-    lines = traceback.format_exception(error)
-    ledger.write(
-        "outcome", how=how, ok=False, error=type(error).__name__, message=str(error), traceback="".join(lines)[-4000:]
-    )
+    """Write down an error that ends a life, and whose it is."""
+    ledger.write("outcome", how=how, ok=False, error=type(error).__name__, message=str(error), **_blame(error))
+
+
+def _blame(error: BaseException) -> dict[str, str]:
+    """Say whether a node or the store is at fault (`blame`), and, of a node, what it raised, and where."""
+    if isinstance(error, PipelineFailure):
+        cause = error.cause
+        own = [
+            frame for frame in traceback.extract_tb(cause.__traceback__) if not frame.filename.startswith(_NOT_THEIRS)
+        ]
+        place = f" ({own[-1].filename}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
+        text = str(cause).rstrip(".")
+        return {"blame": "node", "cause": f"node {error.node_name!r} raised {type(cause).__name__}: {text}{place}."}
+    frames = traceback.extract_tb(error.__traceback__)
+    in_store = any(f.filename == recorded_store.__code__.co_filename or f.name == "scenario_store" for f in frames)
+    return {"blame": "store" if in_store or isinstance(error, StateStoreError) else ""}
 
 
 def _result(result: RunResult) -> dict[str, Any]:

@@ -55,16 +55,25 @@ class Player:
         if outcome is not None and outcome["ok"]:
             return played
         if outcome is not None:
-            raise ExplorationError(
-                f"{self.setup.target} fails undisturbed, so there is nothing to compare with: {outcome['error']}: "
-                f"{outcome['message']}\n{outcome['traceback']}"
-            )
+            raise ExplorationError(self._told(outcome))
         timed_out = end is not None and end.timed_out
         how = "ended its process without a result"
         if timed_out:
             how = f"was not done within {self._time_limit:g} s (time_limit= gives it more)"
         story = "\n".join(f"  {line}" for line in tell(played.history))
         raise ExplorationError(f"{self.setup.target} {how}, though nobody disturbed it:\n{story}")
+
+    def _told(self, outcome: Mapping[str, Any]) -> str:
+        """Say why an undisturbed run failed: the fault is in the inputs, in the store, or in the pipeline."""
+        target, message = self.setup.target, outcome["message"]
+        if outcome["error"] == "InputsError":
+            return f"{message} Inputs are given as --input name=value, or as keyword arguments of check."
+        if outcome["blame"] == "store":
+            return f"the store {self.setup.store_name} cannot be used for {target}: {outcome['error']}: {message}"
+        undisturbed = f"{target} fails undisturbed, so there is nothing to compare with:"
+        if outcome["blame"] == "node":
+            return f"{undisturbed} {outcome['cause']}"
+        return f"{undisturbed} {outcome['error']}: {message}"
 
     def play(self, plans: Iterable[Plan], *, lanes: int, lines: Mapping[str, int] | None = None) -> Iterator[Played]:
         """Play scenarios, `lanes` at a time, and yield each as it is done. `lines` see `PlannedRun`.

@@ -6,10 +6,11 @@ import ctypes
 import os
 import signal
 import sys
+from contextlib import suppress
 
 from .scenario import LifeEnd, LifeRequest
 
-__all__ = ["die_with_parent", "life_end"]
+__all__ = ["die_with_parent", "end_group", "has_ended", "life_end"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -27,6 +28,17 @@ try:
     _libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 except OSError:
     _libc = None
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a child has ended; it is not reaped, so its number stays its own."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def end_group(leader: int) -> None:
+    """Kill all that a life has started and left behind. A group that is gone is none of our business."""
+    with suppress(ProcessLookupError, PermissionError):  # macOS: no permission for a group of zombies
+        os.killpg(leader, signal.SIGKILL)
 
 
 def life_end(request: LifeRequest, pid: int, status: int, seconds: float, *, timed_out: bool) -> LifeEnd:

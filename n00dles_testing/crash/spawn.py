@@ -18,11 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from ..interpreters import start_interpreter
+from .processes import end_group
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, play_one
 
 __all__ = ["Spawn"]
 
 _CHILD = f"{__package__}.child"
+_GRACE_SECONDS = 5.0
+"""How much later we end an import that could not end itself."""
 
 
 class Spawn:
@@ -81,7 +84,9 @@ class Spawn:
 
     def _describe(self, limit: float) -> dict[str, Any]:
         answer = Path(self._folder.name) / "description.json"
-        _, code, timed_out = self._run({"subject": self._subject, "describe": str(answer)}, limit)
+        _, code, timed_out = self._run(
+            {"subject": self._subject, "describe": str(answer), "seconds": limit}, limit + _GRACE_SECONDS
+        )
         if timed_out:
             raise BackendError(f"importing {self._subject['target']} took more than {limit:.0f} s, and was ended.")
         if not answer.exists():
@@ -107,3 +112,4 @@ class Spawn:
             if process.poll() is None:  # Ctrl-C: leave nothing running
                 process.kill()
                 process.wait()
+            end_group(process.pid)  # what a body has started, too

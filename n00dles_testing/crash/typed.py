@@ -7,37 +7,36 @@ a `$type`: a tuple is not a list, a Pydantic model is not the dict of its fields
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
 __all__ = ["canonical", "describe", "encode", "first_difference", "show"]
 
+_T = TypeVar("_T")
 _TYPE = "$type"
 _PLAIN = {"str": "text", "dict": "a dict", "list": "a list", "bool": "a bool", "int": "an int", "float": "a float"}
 _MAX_DEPTH = 100
+_MAX_PARTS = 200_000
+_MAX_BITS = 2048
+"""Python may be told to refuse to write integers of more than 640 digits."""
 _SHOWN_CHARACTERS = 60
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def encode(value: Any, depth: int = 0) -> Any:
-    """Return the typed JSON form of `value`. It never fails: what has no form of its own is kept as type and repr."""
-    if value is None or type(value) in (bool, int, str):
-        return value
-    if depth > _MAX_DEPTH:
-        return {_TYPE: _name(value), "repr": "…"}
-    if type(value) is float:
-        return value if math.isfinite(value) else {_TYPE: "float", "repr": repr(value)}
-    if type(value) is list:
-        return [encode(item, depth + 1) for item in value]
-    if type(value) is dict and _TYPE not in value and all(type(key) is str for key in value):
-        return {key: encode(item, depth + 1) for key, item in value.items()}
-    return {_TYPE: _name(value), **_content(value, depth + 1)}
+def encode(value: Any) -> Any:
+    """Return the typed JSON form of `value`. It never fails: what has no form of its own is kept as type and repr.
+
+    It is bounded as well: what lies deeper than 100 levels, contains itself, or comes after 200 000 other parts is kept
+    as its type.
+    """
+    return _Encoder().form(value, 0)
 
 
 def canonical(encoded: Any) -> str:
@@ -49,7 +48,13 @@ def describe(encoded: Any) -> str:
     """Name the type of a typed form for a person: `a dict`, `Article`, `an int`."""
     if isinstance(encoded, dict) and _TYPE in encoded:
         name = str(encoded[_TYPE]).rpartition(".")[2]
-        return f"a {name}" if name in ("tuple", "set", "dict", "float", "bytes") else f"`{name}`"
+        return (
+            f"a {name}"
+            if name in ("tuple", "set", "dict", "float", "bytes", "list")
+            else "an int"
+            if name == "int"
+            else f"`{name}`"
+        )
     if encoded is None:
         return "None"
     return _PLAIN[type(encoded).__name__]
@@ -92,24 +97,80 @@ def _name(value: Any) -> str:
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _content(value: Any, depth: int) -> dict[str, Any]:
-    if isinstance(value, BaseModel):
-        fields = {name: getattr(value, name, None) for name in type(value).model_fields}
-        return {"fields": {k: encode(v, depth) for k, v in {**fields, **(value.model_extra or {})}.items()}}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {"fields": {f.name: encode(getattr(value, f.name, None), depth) for f in dataclasses.fields(value)}}
-    if isinstance(value, Enum):
-        return {"value": encode(value.value, depth)}
-    if isinstance(value, Mapping):
-        pairs = [[encode(key, depth), encode(item, depth)] for key, item in value.items()]
-        return {"pairs": sorted(pairs, key=canonical)}
-    if isinstance(value, set | frozenset):
-        return {"items": sorted((encode(item, depth) for item in value), key=canonical)}
-    if isinstance(value, list | tuple):
-        return {"items": [encode(item, depth) for item in value]}
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return {"value": str.__str__(value) if isinstance(value, str) else int(value)}
-    return {"repr": _repr(value)}
+class _Encoder:
+    """One encoding: it knows how many parts it has visited, and which ones it is inside of."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_PARTS
+        self._inside: set[int] = set()
+
+    def form(self, value: Any, depth: int) -> Any:
+        """Return the typed form of a part that is so deep inside."""
+        if value is None or type(value) in (bool, str):
+            return value
+        if type(value) is int:
+            return value if value.bit_length() <= _MAX_BITS else _long(value)
+        if type(value) is float:
+            return value if math.isfinite(value) else {_TYPE: "float", "repr": repr(value)}
+        self._left -= 1
+        if depth > _MAX_DEPTH or self._left < 0 or id(value) in self._inside:
+            return {_TYPE: _name(value), "repr": "…"}
+        self._inside.add(id(value))
+        try:
+            return self._container(value, depth + 1)
+        except Exception as error:  # a property, an iterator, a field of the user's may do anything
+            return {_TYPE: _name(value), "repr": f"<not readable: {type(error).__name__}>"}
+        finally:
+            self._inside.discard(id(value))
+
+    def _container(self, value: Any, depth: int) -> Any:
+        if type(value) is list:
+            return self._items(value, depth)
+        if type(value) is dict and _TYPE not in value and all(type(key) is str for key in value):
+            return self._fields(value, depth)
+        return {_TYPE: _name(value), **self._content(value, depth)}
+
+    def _content(self, value: Any, depth: int) -> dict[str, Any]:
+        if isinstance(value, BaseModel):
+            fields = {name: getattr(value, name, None) for name in type(value).model_fields}
+            return {"fields": self._fields({**fields, **(value.model_extra or {})}, depth)}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return {
+                "fields": self._fields({f.name: getattr(value, f.name, None) for f in dataclasses.fields(value)}, depth)
+            }
+        if isinstance(value, Enum):
+            return {"value": self.form(value.value, depth)}
+        if isinstance(value, Mapping):
+            pairs = [self._items(pair, depth) for pair in value.items()]
+            return {"pairs": sorted(pairs, key=canonical)}
+        if isinstance(value, set | frozenset):
+            return {"items": sorted(self._items(value, depth), key=canonical)}
+        if isinstance(value, list | tuple):
+            return {"items": self._items(value, depth)}
+        if isinstance(value, str | int) and not isinstance(value, bool):
+            return {"value": str.__str__(value) if isinstance(value, str) else self.form(int(value), depth)}
+        return {"repr": _repr(value)}
+
+    def _items(self, values: Iterable[Any], depth: int) -> list[Any]:
+        return [self.form(item, depth) for item in self._some(values)]
+
+    def _fields(self, values: Mapping[str, Any], depth: int) -> dict[str, Any]:
+        return {name: self.form(item, depth) for name, item in self._some(values.items())}
+
+    def _some(self, values: Iterable[_T]) -> Iterator[_T]:
+        """Yield the parts that there is still room for."""
+        for value in values:
+            if self._left < 0:
+                return
+            self._left -= 1
+            yield value
+
+
+def _long(value: int) -> dict[str, Any]:
+    """Return the form of an integer that has too many digits for JSON: its length, its beginning, and a digest."""
+    digits = hex(value)
+    digest = hashlib.sha256(digits.encode()).hexdigest()
+    return {_TYPE: "int", "repr": f"{digits[:18]}…", "bits": value.bit_length(), "sha256": digest}
 
 
 def _repr(value: Any) -> str:

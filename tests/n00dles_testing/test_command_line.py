@@ -64,6 +64,10 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
         (["explore", BODY, "--input", "text"], "write name=text, or name:=json"),
         (["explore", BODY, "--input", "text:=[", "--llm", "off"], "is no JSON"),
         (["explore", BODY, "--input", "topic=x", "--llm", "off"], "the inputs do not fit pipeline 'body'"),
+        (
+            ["explore", BODY, "--input", "text=x", "--store", "sqlite:////nowhere/x.db", "--llm", "off"],
+            f"the store sqlite:////nowhere/x.db cannot be used for {BODY}: StateStoreError: the folder of the SQLite",
+        ),
         (["explore", BODY, "--input", "text=x", "--at", "never", "--llm", "off"], "no crash point 'never'"),
         (["replay", "nonsense"], "'nonsense' is no token"),
         (["nonsense"], "No such command 'nonsense'"),

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from n00dles import LLMResponse, agent, branch, parallel, pipeline
+from n00dles import LLMResponse, RetryPolicy, agent, branch, parallel, pipeline
 
 
 class Article(BaseModel):
@@ -119,3 +119,24 @@ fan = pipeline(
 )
 
 wide = pipeline(start >> (left | middle | right) >> join >> branch(long=shorten, default=keep), name="wide")
+
+
+class RefusesOnce:
+    """Refuses the first request of each process, and answers the next."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    async def complete(self, prompt: str, system: str, **kwargs: Any) -> LLMResponse:
+        self.requests += 1
+        if self.requests == 1:
+            raise ConnectionError("busy")
+        return LLMResponse(content=prompt.upper(), input_tokens=10, output_tokens=5)
+
+
+@agent(model="scripted", provider=RefusesOnce())
+def insist(topic: str) -> str:
+    """Ask until there is an answer."""
+
+
+insisting = pipeline(insist >> sign, name="insisting", retry=RetryPolicy(max_attempts=4, base_delay=20, max_delay=20))

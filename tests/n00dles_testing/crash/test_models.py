@@ -124,3 +124,12 @@ def test_without_a_key_and_with_a_sibling_s_request_on_its_way_the_kill_shows_no
     (row,) = report.rows
     assert row.verdict is Verdict.VACUOUS
     assert "hit the request that was meant cannot be told: `alto`, `soprano` sent one at the same time" in row.reason
+
+
+def test_a_model_that_refuses_is_killed_in_that_request_and_nobody_waits_for_the_next_attempt() -> None:
+    report = explore(pipelines.insisting, {"topic": "x"}, mode="fork", at=["during:insist", "during:insist#2"])
+
+    assert [(str(row.point), row.killed_by) for row in report.rows] == [("during:insist", 9), ("during:insist#2", 9)]
+    assert "(the LLM call has raised, and its error is not used)" in report.rows[0].story[0]
+    assert report.verdict is Verdict.PASS
+    assert report.seconds < 15  # one back-off alone would take longer

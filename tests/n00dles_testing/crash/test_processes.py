@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -277,3 +278,68 @@ def test_a_process_whose_parent_ended_before_the_kernel_was_asked_ends_itself() 
         codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
     assert codes == [7, 1]
+
+
+LEAVES_A_PROGRAM = """
+import pathlib, subprocess
+from n00dles import agent, pipeline
+
+@agent
+def shout(text: str) -> str:
+    program = subprocess.Popen(["sleep", "60"])
+    pathlib.Path(text, str(program.pid)).touch()
+    return "done"
+
+flow = pipeline(shout, name="flow")
+"""
+
+
+@pytest.mark.parametrize("mode", ["fork", "spawn"])
+def test_a_program_that_a_body_has_started_ends_with_its_life(mode: str, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    started.mkdir()
+
+    report = explore(module(tmp_path, LEAVES_A_PROGRAM), {"text": str(started)}, mode=mode, at=["after:shout"])
+
+    assert report.verdict is Verdict.PASS
+    programs = [int(path.name) for path in started.iterdir()]
+    assert len(programs) >= 4
+    assert [pid for pid in programs if is_running(pid)] == []
+
+
+def is_running(pid: int) -> bool:
+    """Return whether a process goes on; one that is dead and was not asked for yet does not."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return done.stdout.strip() not in ("", "Z", "Z+", "Zs")
+
+
+def test_sigterm_ends_an_exploration_and_leaves_no_folder_behind(tmp_path: Path) -> None:
+    (tmp_path / "tmp").mkdir()
+    target = module(tmp_path, PIPELINE.replace("loud =", "__import__('time').sleep(0.5); loud ="))
+    words = ["-m", "n00dles_testing", "explore", target, "--input", "text=x", "--llm", "off"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp"), "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, *words], env=environment, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while not list((tmp_path / "tmp").glob("n00dles-crash-*")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+    process.terminate()
+
+    assert process.wait(20) == 143
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+ENDLESS_IMPORT = "def wait():\n    while True:\n        pass\n\nwait()\n"
+
+
+@pytest.mark.parametrize("mode", ["fork", "spawn"])
+def test_an_import_without_an_end_is_ended_and_the_line_where_it_hangs_is_named(mode: str, tmp_path: Path) -> None:
+    target = module(tmp_path, ENDLESS_IMPORT + PIPELINE)
+
+    with pytest.raises(ExplorationError) as caught:
+        explore(target, {"text": "x"}, mode=mode, time_limit=0.5)
+
+    message = str(caught.value)
+    assert f"the import of {target} was not done after 2 s" in message
+    assert re.search(r"flow\.py, line [23], in wait", message)
+    assert "\n" not in message

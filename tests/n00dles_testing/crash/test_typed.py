@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
@@ -111,3 +112,36 @@ def test_a_difference_deep_inside_is_found_by_its_path() -> None:
     difference = first_difference(encode({"a": [1, {"b": (2, 3)}]}), encode({"a": [1, {"b": (2, 4)}]}))
 
     assert difference == (".a[1].b[1]", 3, 4)
+
+
+def test_an_integer_with_more_digits_than_python_writes_is_told_by_its_length_and_digest() -> None:
+    long, longer = 7**6000, 7**6000 + 1
+
+    assert canonical(encode(long)) == canonical(encode(long))
+    assert canonical(encode(long)) != canonical(encode(longer))
+    assert canonical(encode({long: [long]})) != ""
+    assert describe(encode(long)) == "an int"
+
+
+def test_what_contains_itself_twice_or_shares_its_parts_is_encoded_at_once() -> None:
+    loop: dict[str, Any] = {}
+    loop.update(a=loop, b=loop)
+    shared: list[Any] = []
+    for _ in range(90):
+        shared = [shared, shared]
+
+    started = time.perf_counter()
+    forms = [encode(loop), encode(shared), encode([0] * 3_000_000)]
+    seconds = time.perf_counter() - started
+
+    assert forms[0] == {"a": {"$type": "dict", "repr": "…"}, "b": {"$type": "dict", "repr": "…"}}
+    assert len(forms[2]) == 200_000
+    assert seconds < 5
+
+
+def test_a_mapping_that_cannot_be_read_is_kept_as_its_type() -> None:
+    class Broken(dict[int, int]):
+        def items(self) -> Any:
+            raise OSError("gone")
+
+    assert encode(Broken({1: 1}))["repr"] == "<not readable: OSError>"
