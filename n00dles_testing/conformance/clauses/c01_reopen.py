@@ -6,13 +6,15 @@ from ..durability import require_durable
 from ..registry import clause
 from ..scenario import Scenario
 from ..subject import StoreSubject
+from ..values import MAY_BE_REFUSED, NUMBERS, OUTPUTS, TEXTS
 
 
 @clause("C01", level=2, title="acknowledged saves are there after close and reopen, and in another process")
 async def kept_after_close(subject: StoreSubject) -> None:
     """What was acknowledged is there after the store is closed and opened again, here and in a fresh process.
 
-    That holds for a creation, a save and a delete; over several such cycles; and in both directions. The other process
+    That holds for a creation, a save and a delete; for every value that the store has taken; over several such cycles;
+    and in both directions. The other process
     opens the store when this one has closed it: whether two may have it open at once is for level 4.
 
     Seen in: microsoft/agent-framework #8181 (what one process saves, the next one cannot load).
@@ -21,6 +23,7 @@ async def kept_after_close(subject: StoreSubject) -> None:
     await _close_and_reopen(subject)
     await _close_without_a_save(subject)
     await _a_deleted_run(subject)
+    await _the_same_values(subject)
     await _read_in_another_process(subject)
     await _written_in_another_process(subject)
 
@@ -68,6 +71,23 @@ async def _a_deleted_run(subject: StoreSubject) -> None:
 
         await s.expect_unknown(gone.run_id, because="its delete was acknowledged before the close")
         await s.expect_acknowledged(stays.run_id, because="it was saved, and another run was deleted")
+
+
+async def _the_same_values(subject: StoreSubject) -> None:
+    """Compared with what the open store gives: a value that it loses at once, or refuses, is for S02 to tell."""
+    async with subject.scenario("values that stores lose, before and after a close") as s:
+        run_id = (await s.create(dict(TEXTS))).run_id
+        await s.saves_or_refuses(await s.load(run_id), dict((*OUTPUTS, *NUMBERS, *TEXTS)))
+        for title, output in MAY_BE_REFUSED:
+            await s.saves_or_refuses(await s.load(run_id), {title: output})
+        before = (await s.load(run_id)).record
+
+        await s.reopen()
+
+        s.expect((await s.load(run_id)).record).equals(before, because="the store gave this before it was closed")
+        await s.close()
+        async with s.elsewhere() as other:
+            s.expect(await other.load(run_id)).equals(before, because="the store gave this before it was closed")
 
 
 async def _read_in_another_process(subject: StoreSubject) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles
 
-__all__ = ["CompactsWhatItOpened", "NamesFilesByHash"]
+__all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk"]
 
 
 class CompactsWhatItOpened(AppendOnlyLog):
@@ -41,3 +41,23 @@ class NamesFilesByHash(JSONFiles):
     def path(self, run_id: str) -> Path:
         """Return a file that only this process will find again."""
         return self.folder / f"{hash(run_id):x}.json"
+
+
+class StripsOnDisk(AppendOnlyLog):
+    """Answers from memory, and cleans texts on their way to and from the disk: the difference shows after a restart."""
+
+    breaks: ClassVar[str | None] = "C01"
+
+    def replay(self, text: str) -> None:
+        """Read what was written, which is less than was saved."""
+        super().replay(text)
+        self.runs = {run_id: self.cleaned(record) for run_id, record in self.runs.items()}
+
+    def cleaned(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return the record as such a file holds it."""
+        outputs = record["completed"].items()
+        return {**record, "completed": {node: _stripped(output) for node, output in outputs}}
+
+
+def _stripped(output: Any) -> Any:
+    return output.strip() if isinstance(output, str) else output
