@@ -39,9 +39,9 @@ from .report.terminal import (
 __all__ = ["run_explore", "run_replay"]
 
 _SIGKILL = 9
-_AGAIN = "Called again: completed nodes that a resume has called once more, which must be 0."
-_PAID = f"Paid calls: the requests that the LLM server has answered in all lives. {_AGAIN}"
-_CALLED = f"Calls: how often a node was called in all lives. {_AGAIN}"
+_AGAIN = "Re-called: completed nodes that were called again, which must be 0."
+_PAID = f"Paid calls: what the LLM server was paid for over all lives. {_AGAIN}"
+_CALLED = f"Calls: of all nodes, over all lives. {_AGAIN}"
 
 
 def run_explore(
@@ -132,7 +132,7 @@ def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> Non
     labels = Counter(row.label for row in report.rows)
     rows = [_row(row, paying, row.label if labels[row.label] == 1 else row.path) for row in report.rows]
     console.print(exploration_table(rows, calls="paid calls" if paying else "calls"))
-    print_notes(console, [_PAID if paying else _CALLED, ""])
+    print_notes(console, [_PAID if paying else _CALLED])
     console.print(clause_table(report.clauses))
     for clause in report.clauses:
         shown, left = (clause.findings, 0) if show_all else few(clause.findings)

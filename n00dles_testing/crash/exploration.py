@@ -183,5 +183,5 @@ class ExplorationReport:
 
 def _label(point: Point, life: int) -> str:
     if life > 1 and point.kind in OPENING:
-        return f"in life {life}, {point.kind.partition('-')[0]} its opening save"
+        return f"life {life}, {point.kind.partition('-')[0]} opening save"
     return point.label

@@ -150,7 +150,7 @@ def exploration_line(row: ReportRow) -> Text:
     """Return one line about a crash point that has been tried."""
     line = Text(f"{row.verdict.value:<{_WIDEST_VERDICT}}", _STYLES[row.verdict])
     line.append(f"  {one_line(row.point)}: {one_line(row.killed_by) or 'not killed'}, on disk: {_on_disk(row)}, ", "")
-    line.append(f"{row.paid_calls} calls, {row.re_calls} called again")
+    line.append(f"{row.paid_calls} calls, {row.re_calls} re-called")
     return line
 
 
@@ -159,7 +159,7 @@ def exploration_table(rows: Sequence[ReportRow], *, calls: str = "paid calls") -
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in ("crash point", "killed by", "on disk"):
         table.add_column(title, overflow="fold")
-    for title in (calls, "called again"):
+    for title in (calls, "re-called"):
         table.add_column(title, justify="right")
     for title in ("same output", "verdict"):
         table.add_column(title)

@@ -69,8 +69,8 @@ def test_the_save_with_which_a_resumed_life_begins_is_killed_in_the_second_life(
     row = forked.rows[-1]
 
     assert [str(point) for point in row.plan] == ["after-save:draft", "after-opening-save"]
-    assert row.label == "in life 2, after its opening save"
-    assert row.path == "after the save of draft, then in life 2, after its opening save"
+    assert row.label == "life 2, after opening save"
+    assert row.path == "after the save of draft, then life 2, after opening save"
     assert row.on_disk == ("draft",)
     assert row.lives == 3
     assert row.story == (

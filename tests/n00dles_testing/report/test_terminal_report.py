@@ -115,7 +115,7 @@ def test_an_exploration_table_has_a_row_for_each_crash_point() -> None:
     console.print(exploration_table(rows))
 
     lines = [" ".join(line.split()) for line in text_of(console).splitlines()]
-    assert "crash point killed by on disk paid calls called again same output verdict" in lines
+    assert "crash point killed by on disk paid calls re-called same output verdict" in lines
     assert "after writer, not saved SIGKILL researcher 4 0 yes PASS" in lines
     assert "run started SIGKILL no record 4 0 yes PASS" in lines
     assert "after writer, not saved - no outputs 4 1 NO PASS" in lines
