@@ -187,7 +187,8 @@ _FATAL = (
     Failing(1, 1, "unstorable", ((0, None),)),
     Failing(ALWAYS, 1, fallbacks=((ALWAYS, 2),)),
 )
-_ROUTERS: tuple[Router, ...] = ("text", "record", "model", "enum", "unrelated", "unrelated")
+# Few pipelines have the room for an unrelated one, so it is drawn more often.
+_ROUTERS: tuple[Router, ...] = ("text", "record", "model", "enum", *("unrelated",) * 5)
 _STYLES = (*("plain",) * 12, "upper", "dotted", "dashed")
 
 

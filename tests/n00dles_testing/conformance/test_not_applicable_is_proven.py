@@ -62,12 +62,8 @@ subprocess.run(["true"])
 print(*[each.replace(folder, "") for each in touched.all()], sep="\\n")
 """)
 
-    assert [each for each in came if "process" not in each] == [
-        "address ('127.0.0.1', 9)",
-        "database /c",
-        "file /a",
-        "file /b",
-    ]
+    # The kernel may have been asked in the middle of the connection, and then names the socket by its own end too.
+    assert {"address ('127.0.0.1', 9)", "database /c", "file /a", "file /b"} <= set(came)
     assert any(each.startswith("a process of its own (") for each in came)
 
 
