@@ -25,7 +25,7 @@ from .errors import ConfigurationError, SerializationError
 
 __all__ = ["MAX_DEPTH", "JSONValue", "adapter", "check_declared", "dumps", "loads", "restore", "to_stored"]
 
-type_adapter_errors = (PydanticUserError, PydanticUndefinedAnnotation)
+_ADAPTER_ERRORS = (PydanticUserError, PydanticUndefinedAnnotation)
 
 JSONValue = None | bool | int | float | str | list["JSONValue"] | dict[str, "JSONValue"]
 
@@ -90,7 +90,7 @@ def check_declared(declared: Any) -> None:
 def _new_adapter(declared: Any, _: str) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(declared)
-    except type_adapter_errors as error:
+    except _ADAPTER_ERRORS as error:
         raise ConfigurationError(
             f"the annotation {declared!r} cannot be checked: {str(error).splitlines()[0]} Annotate with JSON types or "
             "a Pydantic model."

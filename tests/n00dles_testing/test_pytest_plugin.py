@@ -158,7 +158,9 @@ def test_simulated_deaths_are_not_called_kills(inner: pytest.Pytester) -> None:
 
     result = run(inner)
 
+    result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["n00dles: 1 deaths simulated in-process, 0 re-calls"])
+    assert "SIGKILL" not in result.stdout.str()
 
 
 def test_what_could_not_be_told_is_counted_and_explained_in_the_summary(inner: pytest.Pytester) -> None:

@@ -138,6 +138,7 @@ def test_a_reply_is_also_valid_when_asked_for_as_a_provider_does(declared: Any, 
     reply = reply_for("topic", sent.schema)
 
     adapter.validate_json(sent.unwrap(reply))
+    assert reply == reply_for("topic", sent.schema)
 
 
 def test_another_request_gets_another_reply_and_an_equal_one_the_same() -> None:
