@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .ledger import Entry
+from .points import How, Point
 from .scenario import LifeEnd
 from .typed import canonical
 
@@ -71,7 +72,13 @@ class Said:
 
 @dataclass(slots=True)
 class Life:
-    """What happened in one process. `disk` is what the store held as it started, None in the first life."""
+    """What happened in one process. `disk` is what the store held as it started, None in the first life.
+
+    `how` is what was to be done to it, None if it was to be left alone. `left` is what was still there as a disturbed
+    life had ended: `tasks` (names of asyncio tasks alive), `calls` (nodes), `saves` (how many had begun and not ended),
+    `threads`, and `delivered`, whether the disturbance got through to the run. `same_process` says that it was lived in
+    the process of the life before, with a store that works again.
+    """
 
     number: int
     again: bool = False
@@ -82,6 +89,9 @@ class Life:
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     at_point: dict[str, Any] | None = None
     end: LifeEnd | None = None
+    how: How | None = None
+    left: dict[str, Any] | None = None
+    same_process: bool = False
 
     @property
     def stored(self) -> list[str]:
@@ -159,6 +169,8 @@ def _take(life: Life, position: int, entry: Entry) -> None:
     match entry.kind:
         case "life_start":
             life.again = entry["again"]
+            life.same_process = entry.get("same_process", False)
+            life.how = Point.parse(entry["point"]).how if entry.get("point") else None
         case "disk":
             life.disk = entry.data
         case "call_start" | "llm_request" | "llm_reply" | "call_end":
@@ -171,6 +183,8 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             life.outcomes.append(entry.data)
         case "at_point":
             life.at_point = entry.data
+        case "left":
+            life.left = entry.data
 
 
 def _take_call(life: Life, position: int, entry: Entry) -> None:

@@ -6,12 +6,17 @@ normal.
 
 Kinds of entries:
 
-- `life_start` (how: run or resume), `disk` (what the store holds as the life starts), `outcome` (how the run ended);
+- `life_start` (with the point of this life, and whether it is lived in the process of the one before), `disk` (what
+  the store holds as the life starts), `outcome` (how the run ended);
+- `create_start`, `create_end` (`load_or_create` was asked, and gave a record);
 - `call_start`, `call_end` (a node's body or its provider was called, and returned or raised);
 - `llm_request` (the request, byte for byte), `llm_reply`;
 - `save_start`, `save_end` (a save was handed to the store, and was acknowledged or refused);
 - `event` (what the executor said; the judge believes the others where they disagree);
-- `at_point` (the process is alive at the crash point, and is about to die).
+- `at_point` (the process is alive at its point, and is about to die, or to be disturbed);
+- `left` (right after the `outcome` of a life that was disturbed and not killed: what was still running or saving, and
+  whether the disturbance got through); a call or save that begins later stands behind it;
+- `awaits` (how often the run's own task gave way, in undisturbed lives).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Crash points: the moments of a run at which its process can be killed, each with a stable name.
+"""Crash points: the moments of a run at which it can be killed or disturbed, each with a stable name.
 
 They are enumerated from what one undisturbed run did, so a point that is listed was really passed. Saves are addressed
 by the node whose output they are the first to carry, not by a number: members of a fan-out may share a save, and a
@@ -15,11 +15,59 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-__all__ = ["OPENING", "Kind", "Occurrences", "Plan", "Point", "choose", "enumerate_points", "points_of"]
+__all__ = ["OPENING", "How", "Kind", "Occurrences", "Plan", "Point", "choose", "enumerate_points", "points_of"]
+
+
+class How(StrEnum):
+    """What is done to a life at its point. A kill is the default, and is not written in the id of a point."""
+
+    KILL = "kill"
+    """SIGKILL; in-process what stands for it."""
+
+    INTERRUPT = "interrupt"
+    """SIGINT to the process, as Ctrl-C sends it; in-process what asyncio makes of one."""
+
+    CANCEL = "cancel"
+    """The task of the run is cancelled."""
+
+    TIMEOUT = "timeout"
+    """A time limit around the run ends at this moment."""
+
+    REFUSED = "refused"
+    """The store fails this save before it commits, and every one after it in this life."""
+
+    REPLY_LOST = "reply-lost"
+    """The store commits this save and its reply is lost; from then on it is unreachable in this life."""
+
+    REFUSED_ONCE = "refused-once"
+    """As REFUSED, but only this once: the life has to go on."""
+
+    REPLY_LOST_ONCE = "reply-lost-once"
+    """As REPLY_LOST, but only this once: the life has to go on."""
+
+    SLOW = "slow"
+    """This save takes long; the life has to go on."""
+
+    @property
+    def is_store_fault(self) -> bool:
+        """Whether the store does it, in a save."""
+        return self in _STORE_FAULTS
+
+    @property
+    def stays(self) -> bool:
+        """Whether the next life is lived in the same process: what the nodes returned is still in hand there."""
+        return self in (How.REFUSED, How.REPLY_LOST)
+
+
+_STORE_FAULTS = frozenset({How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, How.SLOW})
 
 
 class Kind(StrEnum):
-    """What the process is doing when it dies."""
+    """What the process is doing at that moment."""
+
+    BEFORE_CREATE = "before-create"
+    AFTER_CREATE = "after-create"
+    """Around the store's `load_or_create`: the life before the first checkpoint, which may leave nothing to resume."""
 
     RUN_STARTED = "run-started"
     """The record is loaded; nothing has been saved or called in this life."""
@@ -50,8 +98,13 @@ class Kind(StrEnum):
     RUN_FINISHED = "run-finished"
     """Everything is stored; `run` has not returned."""
 
+    AWAIT = "await"
+    """The run's own task gives way to others, for the n-th time; there it can be cancelled or timed out, not killed."""
+
 
 _LABELS = {
+    Kind.BEFORE_CREATE: "before the record is made",
+    Kind.AFTER_CREATE: "after the record is made",
     Kind.RUN_STARTED: "run started",
     Kind.BEFORE_OPENING_SAVE: "before the save without outputs",
     Kind.AFTER_OPENING_SAVE: "after the save without outputs",
@@ -63,8 +116,20 @@ _LABELS = {
     Kind.ROUTED: "{} routed",
     Kind.JOINED: "{} joined",
     Kind.RUN_FINISHED: "run finished",
+    Kind.AWAIT: "at an await",
 }
 
+_HOW_LABELS = {
+    How.KILL: "{}",
+    How.INTERRUPT: "interrupted {}",
+    How.CANCEL: "cancelled {}",
+    How.TIMEOUT: "timed out {}",
+    How.REFUSED: "{} refused, and all after it",
+    How.REPLY_LOST: "reply to {} lost, then no store",
+    How.REFUSED_ONCE: "{} refused once",
+    How.REPLY_LOST_ONCE: "reply to {} lost once",
+    How.SLOW: "{} is slow",
+}
 
 OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
 
@@ -73,27 +138,52 @@ OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
 class Point:
     """One crash point. `str` gives its stable id, as in `after-save:writer`; `parse` reads it.
 
-    `occurrence` counts from 1 within one life: `before:writer#2` is the second attempt of `writer`.
+    `occurrence` counts from 1 within one life: `before:writer#2` is the second attempt of `writer`. `how` is what is
+    done there: `cancel@after:writer` cancels where `after:writer` kills.
     """
 
     kind: Kind
     subject: str = ""
     occurrence: int = 1
+    how: How = How.KILL
 
     def __str__(self) -> str:
         number = f"#{self.occurrence}" if self.occurrence > 1 else ""
-        return f"{self.kind}:{self.subject}{number}" if self.subject else f"{self.kind}{number}"
+        how = "" if self.how is How.KILL else f"{self.how}@"
+        return f"{how}{self.kind}:{self.subject}{number}" if self.subject else f"{how}{self.kind}{number}"
+
+    @property
+    def moment(self) -> Point:
+        """The same moment, whatever is done at it."""
+        return self if self.how is How.KILL else Point(self.kind, self.subject, self.occurrence)
+
+    def disturbed(self, how: How) -> Point:
+        """Return the point at which `how` is done at this moment."""
+        return Point(self.kind, self.subject, self.occurrence, how)
+
+    def allows(self, how: How) -> bool:
+        """Whether `how` can be done at this moment: the store fails in saves, and nobody is killed at an await."""
+        if how.is_store_fault:
+            return self.kind in _SAVES
+        return self.kind is not Kind.AWAIT or how in (How.CANCEL, How.TIMEOUT)
 
     @property
     def label(self) -> str:
         """The point in words, for a table."""
         number = f" (time {self.occurrence})" if self.occurrence > 1 else ""
-        return _LABELS[self.kind].format(self.subject) + number
+        if self.kind is Kind.AWAIT:
+            words = f"at await {self.occurrence}"
+        elif self.how.is_store_fault:
+            words = (f"the save of {self.subject}" if self.subject else "the save without outputs") + number
+        else:
+            words = _LABELS[self.kind].format(self.subject) + number
+        return _HOW_LABELS[self.how].format(words)
 
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read an id. Raises `ValueError` naming the kinds if it is none."""
-        kind, _, rest = text.partition(":")
+        how, moment = _split_how(text)
+        kind, _, rest = moment.partition(":")
         head, number = _split_number(rest if rest else kind)
         try:
             found = Kind(kind if rest else head)
@@ -104,7 +194,22 @@ class Point:
         subject = head if rest else ""
         if bool(subject) != ("{}" in _LABELS[found]):
             raise ValueError(f"{text!r} is no crash point: write it as {_example(found)}.")
-        return cls(found, subject, number)
+        point = cls(found, subject, number, how)
+        if not point.allows(how):
+            where = (
+                "before-save:NAME and before-opening-save" if how.is_store_fault else "an await, by cancel and timeout"
+            )
+            raise ValueError(f"{text!r} is no crash point: {how} is possible at {where} only.")
+        return point
+
+
+_SAVES = (Kind.BEFORE_SAVE, Kind.BEFORE_OPENING_SAVE)
+
+
+def _split_how(text: str) -> tuple[How, str]:
+    head, at, rest = text.partition("@")
+    # A node's name may have an @ of its own.
+    return (How(head), rest) if at and head in How.__members__.values() else (How.KILL, text)
 
 
 def _split_number(text: str) -> tuple[str, int]:
@@ -113,11 +218,13 @@ def _split_number(text: str) -> tuple[str, int]:
 
 
 def _example(kind: Kind) -> str:
+    if kind is Kind.AWAIT:
+        return f"{How.CANCEL}@{kind}"
     return f"{kind}:NAME" if "{}" in _LABELS[kind] else str(kind)
 
 
 Plan = tuple[Point, ...]
-"""Where a run is killed: the crash point of its first life, of its second, …; the last one is what the plan is for."""
+"""Where a run is disturbed: the point of its first life, of its second, …; the last one is what the plan is for."""
 
 
 _BY_EVENT = {
@@ -128,13 +235,16 @@ _BY_EVENT = {
     "branch_routed": (Kind.ROUTED, "branch"),
     "group_joined": (Kind.JOINED, "group"),
     "run_finished": (Kind.RUN_FINISHED, ""),
+    "create_start": (Kind.BEFORE_CREATE, ""),
+    "create_end": (Kind.AFTER_CREATE, ""),
 }
 
 
 def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
     """Return the points that something seen stands for, each without its occurrence.
 
-    `event` is an event of the executor, or `call_start`, `save_start` or `save_end` as in the ledger.
+    `event` is an event of the executor, or `call_start`, `create_start`, `create_end`, `save_start` or `save_end`
+    as in the ledger.
     """
     if event in _BY_EVENT:
         kind, subject = _BY_EVENT[event]
@@ -172,7 +282,8 @@ def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Po
 def choose(plans: Sequence[Plan], at: Sequence[str] | None, budget: int | None) -> list[Plan]:
     """Return the plans to try: those whose last point `at` names, at most `budget` of them, spread evenly.
 
-    An entry of `at` is an id (`after-save:writer`), a pattern (`*-save:*`), a kind (`during`) or a node (`writer`).
+    An entry of `at` is an id (`after-save:writer`, or `cancel@after-save:writer`), a pattern (`*-save:*`), a kind
+    (`during`), a node (`writer`), or what is done (`cancel`).
     Raises `ValueError` for an entry that fits no point.
     """
     chosen = list(plans)
@@ -188,4 +299,5 @@ def choose(plans: Sequence[Plan], at: Sequence[str] | None, budget: int | None) 
 
 
 def _fits(point: Point, text: str) -> bool:
-    return text in (str(point), point.kind, point.subject) or fnmatch.fnmatchcase(str(point), text)
+    ids = (str(point), str(point.moment))
+    return text in (*ids, point.kind, point.subject, point.how) or any(fnmatch.fnmatchcase(id, text) for id in ids)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from n00dles_testing.crash.points import Kind, Plan, Point, choose, enumerate_points
+from n00dles_testing.crash.points import How, Kind, Plan, Point, choose, enumerate_points
 
 CHAIN: list[tuple[str, dict[str, Any]]] = [
     ("run_started", {}),
@@ -32,16 +32,57 @@ def plans(points: list[Point]) -> list[Plan]:
         "before:writer#2",
         "joined:parallel[a,b]",
         "during:my.node-1",
+        "cancel@after:writer#2",
+        "timeout@await#7",
+        "reply-lost-once@before-save:writer",
+        "refused@before-opening-save",
+        "interrupt@after-create",
+        "during:cancel@home",
     ],
 )
 def test_a_point_survives_its_text(text: str) -> None:
     assert str(Point.parse(text)) == text
 
 
-@pytest.mark.parametrize("text", ["", "writer", "before", "sometime:writer", "run-started:writer", "before:"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "writer", "before", "sometime:writer", "run-started:writer", "before:", "later@before:writer", "cancel@"],
+)
 def test_what_is_no_point_is_refused_with_the_way_to_write_one(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no crash point.*(before|run-started)"):
         Point.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [("await", "cancel and timeout"), ("interrupt@await#2", "cancel"), ("slow@after-save:a", "before-save:NAME")],
+)
+def test_what_cannot_be_done_at_a_moment_is_refused_with_where_it_can(text: str, where: str) -> None:
+    with pytest.raises(ValueError, match=rf"is possible .*{where}"):
+        Point.parse(text)
+
+
+def test_a_point_says_what_is_done_there_and_at_which_moment() -> None:
+    point = Point.parse("cancel@after:writer#2")
+
+    assert point == Point(Kind.AFTER, "writer", 2, How.CANCEL)
+    assert point.moment == Point(Kind.AFTER, "writer", 2)
+    assert point.moment.disturbed(How.CANCEL) == point
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("cancel@after:writer", "cancelled after writer, not saved"),
+        ("timeout@await#7", "timed out at await 7"),
+        ("interrupt@before:writer#2", "interrupted before writer (time 2)"),
+        ("refused@before-save:writer", "the save of writer refused, and all after it"),
+        ("reply-lost-once@before-opening-save", "reply to the save without outputs lost once"),
+        ("before-create", "before the record is made"),
+    ],
+)
+def test_a_table_says_in_words_what_is_done(text: str, label: str) -> None:
+    assert Point.parse(text).label == label
 
 
 def test_points_are_listed_in_the_order_in_which_they_are_passed() -> None:
@@ -88,6 +129,22 @@ def test_a_save_that_fails_is_not_passed_to_its_end() -> None:
 )
 def test_points_are_chosen_by_id_node_kind_or_pattern(at: list[str], chosen: list[str]) -> None:
     assert [str(point) for (point,) in choose(plans(enumerate_points(CHAIN)), at, None)] == chosen
+
+
+@pytest.mark.parametrize(
+    ("at", "chosen"),
+    [
+        (["after:a"], ["after:a", "cancel@after:a"]),
+        (["cancel@after:a"], ["cancel@after:a"]),
+        (["cancel"], ["cancel@after:a"]),
+        (["*after:*"], ["after:a", "cancel@after:a"]),
+        (["cancel@*"], ["cancel@after:a"]),
+    ],
+)
+def test_a_moment_is_chosen_whatever_is_done_there_unless_that_is_said(at: list[str], chosen: list[str]) -> None:
+    points = plans([Point(Kind.AFTER, "a"), Point(Kind.AFTER, "a", how=How.CANCEL), Point(Kind.AFTER_SAVE, "b")])
+
+    assert [str(point) for (point,) in choose(points, at, None)] == chosen
 
 
 def test_a_group_is_chosen_by_its_id_though_it_looks_like_a_pattern() -> None:
