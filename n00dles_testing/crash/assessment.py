@@ -13,7 +13,7 @@ from .judge import CLAUSES
 from .points import Plan
 from .story import tell
 
-__all__ = ["Played", "assess", "clause_results"]
+__all__ = ["Played", "assess", "clause_results", "not_disturbed"]
 
 _UNDISTURBED = ("E01", "E03", "E05", "E17")
 """The clauses that an undisturbed run can break as well."""
@@ -42,7 +42,7 @@ def _judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Fi
 def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay: str | None) -> ExplorationRow:
     """Judge one scenario. One whose kill did not happen is VACUOUS, whatever else it shows."""
     history = played.history
-    vacuous = _not_killed(played)
+    vacuous = not_disturbed(history, played.plan)
     paid = None if played.paid is None or usually_paid is None else (played.paid, usually_paid)
     case = Case(history, baseline, paid)
     findings = [] if vacuous else _judge(case, CLAUSES, replay)
@@ -107,10 +107,10 @@ def _result(clause: Clause, own: list[Finding], scenarios: int, baseline: Baseli
     return ClauseResult(clause.id, clause.title, verdict, reason, scenarios, findings=tuple(own))
 
 
-def _not_killed(played: Played) -> str:
+def not_disturbed(history: History, plan: Plan) -> str:
     """Say why this scenario shows nothing, if so: a life did not die at its point by signal 9."""
-    for number, point in enumerate(played.plan, 1):
-        life = _life(played.history, number)
+    for number, point in enumerate(plan, 1):
+        life = _life(history, number)
         if life is None or not life.died_as_planned:
             return f"the kill {point} of life {number} did not happen: {_instead(life)}"
         if others := _may_have_hit(life):

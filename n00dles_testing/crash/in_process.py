@@ -22,7 +22,7 @@ from n00dles.stores.memory import InMemoryStateStore
 from .child import scenario_store
 from .dependencies import describe
 from .instrument import Trigger
-from .ledger import LedgerWriter
+from .ledger import Entry, Ledger, LedgerWriter, MemoryLedger, read_ledger
 from .life import Executor, live, write_failure
 from .recorded_store import Fence, SimulatedDeath
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun, play_one
@@ -34,27 +34,46 @@ class InProcess:
     """Lives every life here, each on an event loop of its own.
 
     `store` serves all scenarios; without one each scenario opens what its text says, and `memory://` lasts as long as
-    the scenario.
+    the scenario; it is what `make_store` makes.
     """
 
-    def __init__(self, pipeline: Pipeline, executor: Executor, store: StateStore | None = None) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        executor: Executor,
+        store: StateStore | None = None,
+        *,
+        make_store: Callable[[], StateStore] = InMemoryStateStore,
+    ) -> None:
         self.description: dict[str, Any] = describe(pipeline)
         self._pipeline = pipeline
         self._executor = executor
         self._store = store
+        self._make_store = make_store
+        self._entries: dict[str, list[Entry]] = {}
 
     def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Live one scenario after the other; there is one process, so there is one lane."""
         for scenario in scenarios:
-            memory = InMemoryStateStore() if self._store is None and scenario.store == "memory://" else None
+            memory = self._make_store() if self._store is None and scenario.store == "memory://" else None
             yield scenario, play_one(scenario, partial(self._live, kept=self._store or memory))
+
+    def entries(self, scenario: PlannedRun) -> list[Entry]:
+        """Return the ledger of a scenario that was lived. One without a file is kept here until it is asked for."""
+        return read_ledger(scenario.ledger) if scenario.ledger else self._entries.pop(scenario.id, [])
 
     def close(self) -> None:
         """Nothing is held."""
 
+    def _ledger(self, request: LifeRequest) -> Ledger:
+        scenario = request.scenario
+        if scenario.ledger:
+            return LedgerWriter(scenario.ledger, request.life)
+        return MemoryLedger(self._entries.setdefault(scenario.id, []), request.life)
+
     def _live(self, request: LifeRequest, *, kept: StateStore | None) -> LifeEnd:
         scenario, point = request.scenario, request.point
-        ledger, fence = LedgerWriter(scenario.ledger, request.life), Fence()
+        ledger, fence = self._ledger(request), Fence()
 
         def die() -> NoReturn:
             fence.down = True

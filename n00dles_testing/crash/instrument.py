@@ -21,7 +21,7 @@ from n00dles.idempotency import current_idempotency_key
 from n00dles.pipeline import Pipeline
 from n00dles.providers.base import LLMResponse, Provider
 
-from .ledger import LedgerWriter
+from .ledger import Ledger
 from .points import Kind, Occurrences, Point, points_of
 from .tracing import LineWatch, code_of, watching
 from .typed import encode
@@ -38,7 +38,7 @@ class Trigger:
 
     def __init__(
         self,
-        ledger: LedgerWriter,
+        ledger: Ledger,
         point: Point | None,
         die: Callable[[], None],
         *,

@@ -27,9 +27,9 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-__all__ = ["Entry", "LedgerWriter", "read_ledger"]
+__all__ = ["Entry", "Ledger", "LedgerWriter", "MemoryLedger", "read_ledger"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,21 @@ class Entry:
     def get(self, key: str, default: Any = None) -> Any:
         """Return a field of this kind of entry, or `default`."""
         return self.data.get(key, default)
+
+
+class Ledger(Protocol):
+    """What the entries of one life are written to."""
+
+    life: int
+
+    def write(self, kind: str, **data: Any) -> None:
+        """Append one entry; `data` must be JSON (see `typed.encode`)."""
+
+    def stop(self) -> None:
+        """Write nothing from now on: a dead process does not write."""
+
+    def close(self) -> None:
+        """Let go of whatever is held. May be called twice."""
 
 
 class LedgerWriter:
@@ -84,6 +99,27 @@ class LedgerWriter:
             if self._file >= 0:
                 os.close(self._file)
                 self._file = -1
+
+
+class MemoryLedger:
+    """Keeps the entries of one life in `entries`, which all lives of a scenario share: for lives in this process."""
+
+    def __init__(self, entries: list[Entry], life: int) -> None:
+        self.life = life
+        self._entries = entries
+        self._pid = os.getpid()
+        self._stopped = False
+
+    def write(self, kind: str, **data: Any) -> None:
+        """Append one entry. What `data` holds is kept as it is, so the caller must not change it any more."""
+        if not self._stopped:
+            self._entries.append(Entry(kind, self.life, self._pid, time.monotonic(), data))
+
+    def stop(self) -> None:
+        """Write nothing from now on: a dead process does not write."""
+        self._stopped = True
+
+    close = stop
 
 
 def read_ledger(path: Path | str) -> list[Entry]:

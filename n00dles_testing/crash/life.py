@@ -20,7 +20,7 @@ from n00dles.retry import RetryPolicy
 from n00dles.stores.base import Loads, StateStore
 
 from .instrument import Trigger, instrumented
-from .ledger import LedgerWriter
+from .ledger import Ledger
 from .recorded_store import Fence, recorded_store
 from .scenario import LifeRequest
 from .typed import encode
@@ -111,7 +111,7 @@ async def live(
     return ok
 
 
-async def _look(store: StateStore, request: LifeRequest, ledger: LedgerWriter) -> bool:
+async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool:
     """Write down what the store holds between two lives, and return whether it is known to have the run.
 
     A store without `load` can only be asked as the next life will ask it, by creating the run with its inputs; if an
@@ -148,7 +148,7 @@ def _at_once(policy: RetryPolicy, failed_attempts: int) -> float:
     return 0.0
 
 
-def write_failure(ledger: LedgerWriter, how: str, error: BaseException) -> None:
+def write_failure(ledger: Ledger, how: str, error: BaseException) -> None:
     """Write down an error that ends a life, and whose it is."""
     ledger.write("outcome", how=how, ok=False, error=type(error).__name__, message=str(error), **_blame(error))
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from n00dles.context import PipelineContext
 from n00dles.stores.base import StateStore
 
-from .ledger import LedgerWriter
+from .ledger import Ledger
 
 __all__ = ["Fence", "SimulatedDeath", "recorded_store"]
 
@@ -38,7 +38,7 @@ class Fence:
 class SaveWatcher(Protocol):
     """Who is told of saves: that one begins, with what it makes durable for the first time, and that one is done."""
 
-    ledger: LedgerWriter
+    ledger: Ledger
 
     def save_begins(self, new: list[str]) -> None:
         """`new` are the nodes whose first save this is."""

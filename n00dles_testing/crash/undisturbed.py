@@ -11,7 +11,7 @@ from .history import History
 from .player import Player
 from .points import OPENING, Kind, Occurrences, Plan, Point, enumerate_points
 
-__all__ = ["Usual", "doubted", "observe", "points_of_life"]
+__all__ = ["Usual", "doubted", "middles", "observe", "points_of_life"]
 
 
 _DOUBTS = 3
@@ -50,7 +50,7 @@ def observe(player: Player) -> Usual:
     first, second = player.undisturbed(), player.undisturbed()
     needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
     baseline = Baseline(first.history, [second.history], needs)
-    lines = _middles(first.history)
+    lines = middles(first.history)
     points = points_of_life(first.history, 1)
     hidden = _hidden(first.history, points, lines)
     seen = [point for point in points if point not in hidden]
@@ -101,7 +101,7 @@ def _hidden(history: History, points: list[Point], lines: dict[str, int]) -> lis
     return [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in lines]
 
 
-def _middles(history: History) -> dict[str, int]:
+def middles(history: History) -> dict[str, int]:
     """Return, for each point during a body, which of the lines that it executes is in the middle, counted from 1."""
     occurrences = Occurrences()
     points = [(occurrences.number(Point(Kind.DURING, call.node)), call.lines) for call in history.calls]
