@@ -4,7 +4,7 @@
     for row in report.rows:
         print(row.point.label, row.killed_by, row.on_disk, row.recalled, row.same_output)
 
-Read `points` for where a process dies, `ledger` for how it is known what it did, `judge` for what is asked of it.
+Read `points` for where a process dies, `ledger` for how it is known what it did, `clauses` for what is asked of it.
 """
 
 from __future__ import annotations

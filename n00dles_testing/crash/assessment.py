@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
 from .case import Baseline, Case, Clause
+from .clauses import JUDGED as CLAUSES
 from .exploration import ExplorationRow
 from .history import History, Life
-from .judge import CLAUSES
 from .points import Plan
 from .story import tell
 
 __all__ = ["Played", "assess", "clause_results", "not_disturbed"]
-
-_UNDISTURBED = ("E01", "E03", "E05", "E17")
-"""The clauses that an undisturbed run can break as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +31,7 @@ def _judge(case: Case, clauses: Sequence[Clause], replay: str | None) -> list[Fi
     return [
         Finding(clause.id, message.rstrip(".") + ".", tell(case.history, why), replay)
         for clause in clauses
-        if not clause.unsettled(case.baseline)
-        for message, why in clause.check(case)
+        for message, why in clause.faults(case)
     ]
 
 
@@ -87,7 +83,7 @@ def clause_results(
     for clause in CLAUSES:
         own = [finding for row in rows for finding in row.findings if finding.clause == clause.id]
         scenarios = sum(row.occasions.get(clause.id, 0) > 0 for row in rows)
-        if clause.id in _UNDISTURBED:
+        if clause.undisturbed:
             own += [finding for run in runs for finding in _judge(run, [clause], replay)]
             scenarios += sum(clause.occasions(run) > 0 for run in runs)
         results.append(_result(clause, own, scenarios, baseline, skipped=sum(not row.occasions for row in rows)))

@@ -49,16 +49,31 @@ Check = Callable[[Case], Iterator[tuple[str, str]]]
 class Clause:
     """A clause of the contract with its check, which yields each fault as a sentence and the reason behind it.
 
-    `occasions` counts how often a scenario could have broken it (see `occasions`); `without` says in words what it
-    means that none could. `unsettled` says why it cannot be told with a baseline, if so.
+    `check` is None for a clause that cannot be told from one scenario. `occasions` counts how often a scenario could
+    have broken it; `without` says in words what it means that none could. `unsettled` says why it cannot be told with a
+    baseline, if so. `undisturbed` means that an undisturbed run can break it as well. `sharpens` names the clauses of
+    which it is a special case, so that a fault may break both.
+
+    `meaning` (paragraphs, separated by an empty line), `seen_in` (public reports of the fault) and `fix` are its
+    documentation; they are read from the docstring of its module, see `clauses.documentation`.
     """
 
     id: str
     title: str
-    check: Check
-    occasions: Callable[[Case], int]
-    without: str
+    meaning: str
+    fix: str
+    seen_in: tuple[str, ...] = ()
+    check: Check | None = None
+    occasions: Callable[[Case], int] = lambda case: 0
+    without: str = ""
     unsettled: Callable[[Baseline], str] = lambda baseline: ""
+    undisturbed: bool = False
+    sharpens: tuple[str, ...] = ()
+
+    def faults(self, case: Case) -> Iterator[tuple[str, str]]:
+        """Yield what its check finds; nothing if it has none, or if the baseline is not settled."""
+        if self.check is not None and not self.unsettled(case.baseline):
+            yield from self.check(case)
 
 
 def _unsettled(one: History, other: History) -> str:

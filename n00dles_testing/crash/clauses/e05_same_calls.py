@@ -1,57 +1,47 @@
-"""E04 and E05: whether a resumed run is the same run, in what it returns and in what it asks of its nodes."""
+"""E05: the same arguments, types, requests, route and sums.
+
+Each node gets the same arguments, of the same types, whether or not the process has died before; each LLM request is
+the same to the byte, so that caches hit and answers do not change; a branch takes the same route. Tokens, attempts and
+traces in the result are those of all lives together.
+
+Seen in: langchain-ai/langgraph #6102 (nested models come back as dicts); google/adk-python #3633 (the same);
+stepflow-ai/stepflow #637 (attempts start again at 1 after each crash).
+
+Fix: the author of a pipeline annotates the parameter with the model that it is to get, or reads a dict. The author of
+an executor makes every node's arguments from the stored form, in the first life as in the last, and keeps what a node
+has cost beside its output.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from .case import Case
-from .history import Call, Life, same
-from .typed import describe, first_difference, show
+from ..case import Case
+from ..history import Call, same
+from ..typed import describe, first_difference
+from .documentation import documented
+from .wording import at
 
-__all__ = ["same_calls", "same_output"]
-
-
-def same_output(case: Case) -> Iterator[tuple[str, str]]:
-    """E04: the resumed run gives the same output as the undisturbed one.
-
-    Seen in: langchain-ai/langgraph #6718, strands-agents/harness-sdk PR #4240, dbos-inc/dbos-transact-py #688.
-    """
-    last = case.history.working[-1]
-    outcome = case.history.outcome
-    if outcome is None:
-        timed_out = last.end is not None and last.end.timed_out
-        how = f"did not end within its limit ({last.end.seconds:.0f} s)" if timed_out and last.end else _ended(last)
-        yield (
-            f"the run never got to its end: life {last.number} {how}",
-            "every life beyond the plan is left undisturbed",
-        )
-        return
-    if not outcome["ok"]:
-        yield (
-            f"the resumed run failed: {outcome['error']}: {outcome['message']}",
-            f"undisturbed it returns {show(case.baseline.outcome.get('output'))}",
-        )
-        return
-    difference = first_difference(case.baseline.outcome.get("output"), outcome["output"], "output")
-    if difference is not None:
-        path, before, after = difference
-        yield (
-            f"the resumed run returned {_at(after)} at {path}, where the undisturbed one returned {_at(before, after)}",
-            "",
-        )
+__all__ = ["CLAUSE"]
 
 
 def same_calls(case: Case) -> Iterator[tuple[str, str]]:
-    """E05: the same arguments of the same types, byte-identical LLM requests, the same route, and sums that add up.
-
-    Seen in: langchain-ai/langgraph #6102, google/adk-python #3633, stepflow-ai/stepflow #637.
-    """
+    """Yield what differs in what was asked of the nodes, and in what the result says that it has cost."""
     yield from _same_arguments(case)
     yield from _same_requests(case)
     yield from _same_route(case)
     if case.history.outcome is not None and case.history.outcome["ok"] and case.history.keeps_counts:
         yield from _same_sums(case, case.history.outcome)
+
+
+def calls_to_compare(case: Case) -> int:
+    """Count calls and requests of later lives than the first that the undisturbed run has made too."""
+    return sum(
+        call.node in case.baseline.calls and (call.arguments is not None or call.request is not None)
+        for life in case.history.working[1:]
+        for call in life.calls
+    )
 
 
 def _same_arguments(case: Case) -> Iterator[tuple[str, str]]:
@@ -64,15 +54,15 @@ def _same_arguments(case: Case) -> Iterator[tuple[str, str]]:
             continue
         path, before, after = difference
         when = f"on resume (life {call.life}" if call.life > 1 else "(life 1"
-        where = f"`{call.node}` got {_at(after)} {when}, {path.lstrip('.') or 'arguments'})"
+        where = f"`{call.node}` got {at(after)} {when}, {path.lstrip('.') or 'arguments'})"
         if describe(before) != describe(after):
             yield (
-                f"{where} where it got {_at(before, after)} before: annotate the parameter, or read it as "
+                f"{where} where it got {at(before, after)} before: annotate the parameter, or read it as "
                 f"{describe(after)}",
                 "what the first life held in memory is not what a store gives back",
             )
         else:
-            yield f"{where} where it got {_at(before, after)} in the undisturbed run", ""
+            yield f"{where} where it got {at(before, after)} in the undisturbed run", ""
 
 
 def _same_requests(case: Case) -> Iterator[tuple[str, str]]:
@@ -85,7 +75,7 @@ def _same_requests(case: Case) -> Iterator[tuple[str, str]]:
             path, before, after = difference
             yield (
                 f"the LLM request of `{call.node}` differs in life {call.life}, in its "
-                f"{path.lstrip('.') or 'content'}: {_at(after)} instead of {_at(before, after)}",
+                f"{path.lstrip('.') or 'content'}: {at(after)} instead of {at(before, after)}",
                 "a request that differs is another question, and misses every cache",
             )
 
@@ -138,15 +128,11 @@ def _first_by_node(calls: list[Call], fits: Callable[[Call], bool]) -> list[Call
     return kept
 
 
-def _ended(life: Life) -> str:
-    if life.end is None:
-        return "left no trace"
-    if life.end.signal is not None:
-        return f"died by signal {life.end.signal}, which nobody had sent"
-    return f"ended with exit code {life.end.exit_code} and no result"
-
-
-def _at(value: Any, other: Any = None) -> str:
-    """Name the type, or show the value where the types alone do not tell them apart."""
-    scalar = not isinstance(value, dict | list)
-    return show(value) if scalar and (other is None or not isinstance(other, dict | list)) else describe(value)
+CLAUSE = documented(
+    __doc__,
+    check=same_calls,
+    occasions=calls_to_compare,
+    without="no resumed life called a node",
+    unsettled=lambda baseline: baseline.unsettled,
+    undisturbed=True,
+)

@@ -1,0 +1,69 @@
+"""E01: a node's output is stored before any node that depends on it starts.
+
+A node that acts on an output which a kill can still lose has acted on something that never was: after the resume the
+earlier node may answer otherwise, and what was done with its first answer cannot be taken back. Checked twice: each
+call against the saves acknowledged before it, and each kill against what was on disk after it.
+
+Seen in: langchain-ai/langgraph #5672 (write at exit: a cancelled node looks as if it had never started).
+
+Fix: the author of an executor saves after every node, and awaits the store's reply before anything that reads the
+output is started. Members of a fan-out may share a save; what follows the fan-out waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import Case
+from ..history import History, Life
+from .documentation import documented
+
+__all__ = ["CLAUSE"]
+
+
+def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield each pair of nodes of which one was started before the other's output, which it needs, was stored."""
+    reported: set[tuple[str, str]] = set()
+    called = {call.node for call in case.history.calls}
+    for life, following in _with_next(case.history):
+        stored = set(life.stored)
+        on_disk = None if following is None or following.disk is None else set(following.stored)
+        for node, position in life.starts:
+            needs = case.baseline.needs.get(node, ())
+            if not needs:
+                continue
+            acknowledged = stored.union(*(s.nodes for s in life.saves if s.acknowledged and (s.ended or 0) < position))
+            for needed in needs:
+                late = needed not in acknowledged or (on_disk is not None and needed not in on_disk)
+                if late and needed in called and (node, needed) not in reported:
+                    reported.add((node, needed))
+                    yield (
+                        f"`{node}` was started in life {life.number} before the output of `{needed}` was in the store",
+                        f"a kill now loses the output of `{needed}`, on which `{node}` has already acted; save it, and "
+                        "wait for the store's reply, before starting what comes next",
+                    )
+
+
+def dependents_started(case: Case) -> int:
+    """Count starts of nodes that depend on a node of this run."""
+    called = {call.node for call in case.history.calls}
+    return sum(
+        not called.isdisjoint(case.baseline.needs.get(node, ()))
+        for life in case.history.working
+        for node, _ in life.starts
+    )
+
+
+def _with_next(history: History) -> list[tuple[Life, Life | None]]:
+    lives = history.lives
+    following: list[Life | None] = [*lives[1:], None]
+    return [(life, after) for life, after in zip(lives, following, strict=True) if not life.again]
+
+
+CLAUSE = documented(
+    __doc__,
+    check=durable_before_dispatch,
+    occasions=dependents_started,
+    without="no node depends on another",
+    undisturbed=True,
+)

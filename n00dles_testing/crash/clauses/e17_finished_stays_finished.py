@@ -1,0 +1,62 @@
+"""E17: a finished run returns its stored result and calls nothing.
+
+A worker that dies after the last save and before its reply leads to one more resume, and so does a queue that delivers
+twice. Such a resume costs nothing and gives the result that is stored. Records of earlier releases are read as well:
+that is tried with the golden files in `tests/golden`, and not by killing.
+
+Seen in: microsoft/agent-framework #1695 (the first step runs again); dbos-inc/dbos-transact-ts PR #726 (another run's
+result is given).
+
+Fix: the author of an executor stores that the run is finished with the save of its last output, not after it, and
+looks there before anything is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..case import Case
+from ..history import same
+from ..typed import show
+from .documentation import documented
+from .wording import named, whose_fault
+
+__all__ = ["CLAUSE"]
+
+
+def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
+    """Yield calls of a finished run, and results that are not its own."""
+    finished = [life for life in case.history.lives if life.was_finished]
+    known = [case.baseline.outcome.get("output")]
+    if case.history.outcome is not None and case.history.outcome["ok"]:
+        known.append(case.history.outcome["output"])
+    for life in finished:
+        nodes = list(dict.fromkeys(call.node for call in life.calls))
+        if nodes:
+            yield (
+                f"the run was finished, and life {life.number} called {named(nodes)} again",
+                whose_fault(life, nodes[0]),
+            )
+        for outcome in life.outcomes:
+            if not outcome["ok"]:
+                yield f"{outcome['how']} of the finished run failed: {outcome['error']}: {outcome['message']}", ""
+            elif not any(same(outcome["output"], output) for output in known):
+                yield (
+                    f"{outcome['how']} of the finished run returned {show(outcome['output'])}, where the run itself "
+                    f"had returned {show(known[-1])}",
+                    "",
+                )
+
+
+def finished_and_tried_again(case: Case) -> int:
+    """Count lives that began with a finished run."""
+    return sum(life.was_finished for life in case.history.lives)
+
+
+CLAUSE = documented(
+    __doc__,
+    check=finished_stays_finished,
+    occasions=finished_and_tried_again,
+    without="no run was finished and tried again",
+    undisturbed=True,
+)

@@ -1,0 +1,29 @@
+"""What several clauses say in the same words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..history import Life
+from ..typed import describe, show
+
+__all__ = ["at", "named", "whose_fault"]
+
+
+def whose_fault(life: Life, node: str) -> str:
+    """Say who knew of a node that was complete and is called again: the store or nobody."""
+    if node in life.stored:
+        return f"the store had the output of `{node}`, and the executor did not use it"
+    return f"the store did not have the output of `{node}` when life {life.number} started"
+
+
+def at(value: Any, other: Any = None) -> str:
+    """Name the type, or show the value where the types alone do not tell them apart."""
+    scalar = not isinstance(value, dict | list)
+    return show(value) if scalar and (other is None or not isinstance(other, dict | list)) else describe(value)
+
+
+def named(nodes: Iterable[str]) -> str:
+    """Return the nodes as a text for a person."""
+    return ", ".join(f"`{node}`" for node in nodes)
