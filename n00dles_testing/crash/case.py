@@ -6,21 +6,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from .history import Call, History, same
+from .shape import Shape
 from .typed import show
 
 __all__ = ["Baseline", "Case", "Check", "Clause"]
 
+_UNKNOWN = Shape()
+
 
 class Baseline:
-    """What an undisturbed run did, and whether all `others` did the same. `needs` is by node, see `dependencies`."""
+    """What an undisturbed run did, and whether all `others` did the same. It need not have ended well.
 
-    def __init__(self, history: History, others: Sequence[History], needs: Mapping[str, list[str]]) -> None:
+    `needs` is by node, see `dependencies`; of a pipeline whose `shape` is not known, less can be told.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        others: Sequence[History],
+        needs: Mapping[str, list[str]],
+        shape: Shape = _UNKNOWN,
+    ) -> None:
         self.history = history
         self.needs = needs
+        self.shape = shape
         self.calls: dict[str, list[Call]] = {}
         for call in history.calls:
             self.calls.setdefault(call.node, []).append(call)
         self.outcome = history.outcome or {}
+        self.finishes = bool(self.outcome.get("ok"))
         self.unsettled = next(filter(None, (_unsettled(history, other) for other in others)), "")
         """Why two undisturbed runs cannot be compared, in a sentence; empty if they were the same."""
         same_end = all(_same_output(history, other) for other in others)

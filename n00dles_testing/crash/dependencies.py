@@ -7,6 +7,8 @@ from typing import Any
 from n00dles.agent import Agent
 from n00dles.pipeline import Pipeline, Step
 
+from .shape import describe_shape
+
 __all__ = ["dependencies", "describe"]
 
 
@@ -20,7 +22,7 @@ def dependencies(pipeline: Pipeline) -> dict[str, list[str]]:
 def describe(pipeline: Pipeline) -> dict[str, Any]:
     """Return what a judge in another process has to know of a pipeline, in JSON types.
 
-    `nodes` has, by node, `model` (None for a body) and `needs` (see `dependencies`).
+    `nodes` has, by node, `model` (None for a body) and `needs` (see `dependencies`); the rest is its `Shape`.
     """
     needs = dependencies(pipeline)
     nodes = {
@@ -30,7 +32,7 @@ def describe(pipeline: Pipeline) -> dict[str, Any]:
         }
         for agent in pipeline.agents()
     }
-    return {"name": pipeline.name, "nodes": nodes}
+    return {"name": pipeline.name, "nodes": nodes, **describe_shape(pipeline)}
 
 
 def _walk(step: Step, before: list[str], found: dict[str, list[str]]) -> list[str]:

@@ -77,7 +77,8 @@ class Life:
     `how` is what was to be done to it, None if it was to be left alone. `left` is what was still there as a disturbed
     life had ended: `tasks` (names of asyncio tasks alive), `calls` (nodes), `saves` (how many had begun and not ended),
     `threads`, and `delivered`, whether the disturbance got through to the run. `same_process` says that it was lived in
-    the process of the life before, with a store that works again.
+    the process of the life before, with a store that works again. `point_at` and `outcome_at` are the places in the
+    ledger of its point and of its first outcome.
     """
 
     number: int
@@ -88,6 +89,8 @@ class Life:
     events: list[Said] = field(default_factory=list)
     outcomes: list[dict[str, Any]] = field(default_factory=list)
     at_point: dict[str, Any] | None = None
+    point_at: int | None = None
+    outcome_at: int | None = None
     end: LifeEnd | None = None
     how: How | None = None
     left: dict[str, Any] | None = None
@@ -181,8 +184,9 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             life.events.append(Said(position, entry["event"], entry.data))
         case "outcome":
             life.outcomes.append(entry.data)
+            life.outcome_at = position if life.outcome_at is None else life.outcome_at
         case "at_point":
-            life.at_point = entry.data
+            life.at_point, life.point_at = entry.data, position
         case "left":
             life.left = entry.data
 

@@ -28,6 +28,7 @@ from .in_process import InProcess
 from .life import Executor
 from .points import Plan
 from .scenario import PlannedRun
+from .shape import Shape
 from .undisturbed import middles
 
 __all__ = ["InnerLoop"]
@@ -57,7 +58,7 @@ class InnerLoop:
     def baseline(self) -> Baseline:
         """What the pipeline does undisturbed, from one run of it; it need not end well."""
         needs = {name: node["needs"] for name, node in self._backend.description["nodes"].items()}
-        return Baseline(self._history((), record=True), [], needs)
+        return Baseline(self._history((), record=True), [], needs, Shape.of(self._backend.description))
 
     def case(self, plan: Plan) -> Case:
         """Play `plan` to the end of the run, and return what there is to judge."""

@@ -10,6 +10,7 @@ from .case import Baseline
 from .history import History
 from .player import Player
 from .points import OPENING, Kind, Occurrences, Plan, Point, enumerate_points
+from .shape import Shape
 
 __all__ = ["Usual", "doubted", "middles", "observe", "points_of_life"]
 
@@ -49,7 +50,7 @@ def observe(player: Player) -> Usual:
     """Run the pipeline twice. Raises `ExplorationError` if it fails."""
     first, second = player.undisturbed(), player.undisturbed()
     needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
-    baseline = Baseline(first.history, [second.history], needs)
+    baseline = Baseline(first.history, [second.history], needs, Shape.of(player.setup.backend.description))
     lines = middles(first.history)
     points = points_of_life(first.history, 1)
     hidden = _hidden(first.history, points, lines)
@@ -70,7 +71,7 @@ def doubted(player: Player, usual: Usual) -> Usual:
             break
         runs = (*usual.runs, player.undisturbed())
         first, *others = (run.history for run in runs)
-        usual = replace(usual, runs=runs, baseline=Baseline(first, others, usual.baseline.needs))
+        usual = replace(usual, runs=runs, baseline=Baseline(first, others, usual.baseline.needs, usual.baseline.shape))
     return usual
 
 
