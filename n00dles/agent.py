@@ -14,6 +14,7 @@ from .pipeline import Step, checked_name, checked_timeout
 from .providers import Provider, provider_for
 from .retry import RetryPolicy, retry_policy
 from .serialization import adapter
+from .type_names import type_name
 
 __all__ = ["Agent", "agent"]
 
@@ -124,9 +125,9 @@ class Agent(Step):
     @cached_property
     def signature(self) -> str:
         """The node's name, parameters and declared types, in one line."""
-        types = self.annotations
-        parameters = [f"{name}: {_type_name(types[name])}" if name in types else name for name in self.parameters]
-        returns = "" if self.returns is Any else f" -> {_type_name(self.returns)}"
+        types = {name: declared for name, declared in self.annotations.items() if declared is not Any}
+        parameters = [f"{name}: {type_name(types[name])}" if name in types else name for name in self.parameters]
+        returns = "" if self.returns is Any else f" -> {type_name(self.returns)}"
         return f"{self.name}({', '.join(parameters)}){returns}"
 
     def resolve_provider(self) -> Provider:
@@ -212,7 +213,3 @@ def _parameters(fn: Callable[..., Any], name: str) -> dict[str, inspect.Paramete
                 f"agent {name!r} has the parameter {str(parameter)!r}; arguments are passed by name, so name each one."
             )
     return parameters
-
-
-def _type_name(declared: Any) -> str:
-    return declared.__qualname__ if isinstance(declared, type) and not hasattr(declared, "__args__") else str(declared)

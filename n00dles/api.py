@@ -143,7 +143,7 @@ async def _carry_on(
             check_inputs_unchanged(context, given)
         check_pipeline_unchanged(context, whole)
         wiring = wire(whole)
-        wiring.check_inputs(context.inputs, whole.name)
+        wiring.check_inputs(context.inputs, whole.name, has_begun=bool(context.completed))
         _check_ready(whole, context.completed)
         execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
         output = await execution.run()

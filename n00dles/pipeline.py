@@ -233,5 +233,7 @@ def _described(step: Step) -> str:
         routes = [f"{key}={_described(route)}" for key, route in step.routes.items()]
         return f"branch({', '.join([*routes, *([f'default={_described(step.default)}'] if step.default else [])])})"
     if isinstance(step, Pipeline):
-        return f"[{' >> '.join(_described(inner) for inner in step.steps)}]"
+        # Later nodes can read its output by its name, which is a member's key in the output of a fan-out, too.
+        name = step.name if step.has_own_name else ""
+        return f"{name}[{' >> '.join(_described(inner) for inner in step.steps)}]"
     return cast("Agent", step).signature

@@ -46,8 +46,11 @@ class Wiring:
         sources = (source for by_name in self.sources.values() for source in by_name.values())
         return any(source.kind == "input" and source.required for source in sources)
 
-    def check_inputs(self, inputs: Mapping[str, object], pipeline: str) -> None:
-        """Raise `InputsError` if an input is missing, or if nothing reads one."""
+    def check_inputs(self, inputs: Mapping[str, object], pipeline: str, *, has_begun: bool = False) -> None:
+        """Raise `InputsError` if an input is missing, or if nothing reads one.
+
+        Of a run that `has_begun`, whatever read it may have been replaced since.
+        """
         readers: dict[str, list[str]] = {}
         required: set[str] = set()
         for node, sources in self.sources.items():
@@ -57,7 +60,7 @@ class Wiring:
                     if source.required:
                         required.add(source.name)
         missing = sorted(required - inputs.keys())
-        unread = sorted(inputs.keys() - readers.keys())
+        unread = [] if has_begun else sorted(inputs.keys() - readers.keys())
         if not missing and not unread:
             return
         problems = [f"{name!r} is missing (read by {', '.join(readers[name])})" for name in missing]

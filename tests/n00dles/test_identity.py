@@ -1,8 +1,8 @@
-"""A run id means one run: the same inputs, and the same pipeline as far as it has come."""
+"""A run id means one pipeline, as far as the run has come: what may change on a resume, and what may not."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional, Union
 
 import pytest
 from pydantic import BaseModel
@@ -10,19 +10,19 @@ from pydantic import BaseModel
 from n00dles import (
     Agent,
     InMemoryStateStore,
-    InputsChangedError,
     Pipeline,
     PipelineChangedError,
     PipelineFailure,
-    RunResult,
     agent,
     branch,
+    parallel,
     pipeline,
     resume,
     run,
 )
-
-calls: list[str] = []
+from n00dles.pipeline import Step
+from n00dles.providers import LLMResponse
+from tests.n00dles.started_runs import FAILING, READER, A, B, C, D, calls, half_done, node, node_reading_anything
 
 
 class Article(BaseModel):
@@ -32,29 +32,6 @@ class Article(BaseModel):
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     calls.clear()
-
-
-def node(name: str, *, fails: bool = False) -> Agent:
-    @agent(retry=1)
-    def body(value: str) -> str:
-        calls.append(name)
-        if fails:
-            raise RuntimeError("no luck")
-        return f"{name}({value})"
-
-    return body.named(name)
-
-
-A, B, C, D, FAILING = node("a"), node("b"), node("c"), node("d"), node("c", fails=True)
-
-
-def half_done(flow: Pipeline, **inputs: Any) -> InMemoryStateStore:
-    """Return a store in which run 'r' of this pipeline has failed on its way."""
-    store = InMemoryStateStore()
-    with pytest.raises(PipelineFailure):
-        run(flow, run_id="r", store=store, **(inputs or {"value": "x"}))
-    calls.clear()
-    return store
 
 
 STARTED = pipeline(A >> B >> FAILING, name="content")
@@ -147,76 +124,129 @@ def test_a_route_may_be_added_before_the_branch_is_reached_and_not_after() -> No
     assert calls == []
 
 
-# Inputs.
-
-
-def started() -> InMemoryStateStore:
-    return half_done(pipeline(A >> FAILING, name="content"), value="x")
-
-
-def carried_on(store: InMemoryStateStore, **inputs: Any) -> RunResult:
-    return run(pipeline(A >> C, name="content"), run_id="r", store=store, **inputs)
-
-
-def test_a_run_with_the_same_inputs_carries_on() -> None:
-    store = started()
-
-    result = carried_on(store, value="x")
-
-    assert (result.output, calls) == ("c(a(x))", ["c"])
-
-
-def test_a_run_without_inputs_carries_on() -> None:
-    store = started()
-
-    result = carried_on(store)
-
-    assert (result.output, calls) == ("c(a(x))", ["c"])
-
-
-def test_a_run_with_other_inputs_names_the_difference() -> None:
-    store = started()
-
-    with pytest.raises(InputsChangedError) as caught:
-        carried_on(store, value="y")
-
-    assert str(caught.value) == (
-        "run 'r' was started with value='x', and is resumed with value='y'. Its 1 completed node (a) belong to the "
-        "first. Resume without inputs, or use a new run_id."
-    )
-    assert calls == []
-    assert carried_on(store, value="x").output == "c(a(x))"
+NAMED = pipeline(A >> B, name="inner")
 
 
 @pytest.mark.parametrize(
-    ("first", "now"),
-    [(1, True), (1, 1.0), ([1], [1.0]), ({"k": 0}, {"k": False}), (0.0, -0.0), ("é", "e\u0301"), (None, "")],
-    ids=repr,
+    ("first", "changed", "difference"),
+    [
+        (
+            A >> B >> FAILING,
+            NAMED >> C,
+            r"its step 1 was a\(value: str\) -> str, and is now inner\[a\(value: str\) -> str >> b\(.*\]\.",
+        ),
+        (NAMED >> FAILING, A >> B >> C, r"its step 1 was inner\[a.*, and is now a\("),
+        (NAMED >> FAILING, pipeline(A >> B, name="other") >> C, r"its step 1 was inner\[a.*, and is now other\[a"),
+        (NAMED >> FAILING, pipeline(A >> D >> B, name="inner") >> C, r"its step 1 was .*, and is now inner\[a.* >> d"),
+        ((A | B) >> node("j", fails=True), A >> B >> node("j"), r"its step 1 was \(a\(.*\| b\(.*\), and is now a\("),
+        (A >> branch(x=D, default=B) >> FAILING, A >> branch(y=D, default=B) >> C, r"its step 2 was branch\(x=d.*y=d"),
+        (A >> branch(x=D, default=B) >> FAILING, A >> branch(x=D, z=B) >> C, r"its step 2 was branch\(x=d.*z=b"),
+        (A >> B >> FAILING, A >> (B | C), r"its step 2 was b\(.*, and is now \(b\("),
+    ],
+    ids=["wrapped", "unwrapped", "inner renamed", "inner grown", "serialized", "key", "default", "joined by the next"],
 )
-def test_inputs_that_python_calls_equal_are_not_the_same_if_json_tells_them_apart(first: Any, now: Any) -> None:
-    @agent(retry=1)
-    def read(value):  # type: ignore[no-untyped-def]
-        calls.append(repr(value))
-        if len(calls) == 1:
-            raise RuntimeError("no luck")
-        return value
+def test_a_completed_step_is_changed_if_its_shape_is(first: Step, changed: Step, difference: str) -> None:
+    store = half_done(pipeline(first, name="content"))
 
-    store = InMemoryStateStore()
+    with pytest.raises(PipelineChangedError, match=difference):
+        resume(pipeline(changed, name="content"), "r", store=store)
+
+    assert calls == []
+
+
+def test_a_long_step_is_told_where_it_differs() -> None:
+    members = [node(f"member_{number}") for number in range(20)]
+    store = half_done(pipeline(parallel(*members) >> FAILING, name="content"))
+    members[13] = node("another")
+
+    with pytest.raises(PipelineChangedError) as caught:
+        resume(pipeline(parallel(*members, member_13) >> C, name="content"), "r", store=store)
+
+    assert "and is now …" in str(caught.value)
+    assert "| another(value: str) -> str |" in str(caught.value)
+    assert len(str(caught.value)) < 1000
+
+
+member_13 = node("member_13")
+
+
+class Longer(BaseModel):
+    title: str
+    subtitle: str = ""
+
+
+def test_a_model_with_another_field_is_another_type() -> None:
+    def writer(declared: Any) -> Agent:
+        def body(value):  # type: ignore[no-untyped-def]
+            calls.append("writer")
+            return declared(title=value)
+
+        body.__annotations__ = {"value": str, "return": declared}
+        return Agent(body).named("writer")
+
+    Longer.__qualname__ = "Article"
+    store = half_done(pipeline(writer(Article) >> node_reading_anything(fails=True), name="content"))
+
+    with pytest.raises(PipelineChangedError) as caught:
+        resume(pipeline(writer(Longer) >> node_reading_anything(), name="content"), "r", store=store)
+
+    assert (
+        "its step 1 was writer(value: str) -> Article{title: str}, and is now writer(value: str) -> "
+        "Article{title: str, subtitle: str}. "
+    ) in str(caught.value)
+    assert calls == []
+
+
+class Echo:
+    """A provider that answers with what it is asked, and by whom."""
+
+    async def complete(self, prompt: str, system: str, **settings: Any) -> LLMResponse:
+        calls.append(system)
+        return LLMResponse(content=f"{system} {prompt}", model="echo", input_tokens=1, output_tokens=1)
+
+
+def asking(system: str, **settings: Any) -> Agent:
+    def ask(value: str) -> str: ...
+
+    return Agent(ask, model="echo", prompt=system, provider=Echo(), **settings)
+
+
+def test_what_a_node_does_and_how_often_it_is_tried_may_change() -> None:
+    store = half_done(pipeline(asking("Be brief.") >> FAILING, name="content", retry=2, timeout=5))
+
+    changed = pipeline(asking("Be verbose.", temperature=0.5, retry=7, timeout=9, fallback=C) >> C, name="content")
+
+    assert resume(changed, "r", store=store).output == "c(Be brief. x)"
+    assert calls == ["c"]
+
+
+def test_the_same_types_in_other_words_are_no_change() -> None:
+    @agent
+    def a(value: Optional[str]) -> Union[dict[str, Any], None]:  # noqa: UP007, UP045
+        return None
+
+    def other(value: str | None) -> dict[str, Any] | None: ...
+
+    store = half_done(pipeline(a >> FAILING, name="content"))
+
+    assert resume(pipeline(Agent(other).named("a") >> READER, name="content"), "r", store=store).output is None
+
+
+def test_whatever_is_complete_and_nothing_else_decides() -> None:
+    store = half_done(pipeline(A >> FAILING >> D, name="content"))
+
+    result = resume(pipeline(A >> (B | D) >> READER, name="content"), "r", store=store)
+
+    assert result.output == {"b": "b(a(x))", "d": "d(a(x))"}
+
+
+def test_a_life_under_another_rest_does_not_bind_the_next_one() -> None:
+    store = half_done(pipeline(A >> FAILING, name="content"))
     with pytest.raises(PipelineFailure):
-        run(read, run_id="r", store=store, value=first)
-
-    with pytest.raises(InputsChangedError, match="was started with value="):
-        run(read, run_id="r", store=store, value=now)
-
-    assert calls == [repr(first)]
-
-
-def test_a_finished_run_with_other_inputs_is_an_error_too() -> None:
-    store = InMemoryStateStore()
-    run(A, run_id="r", store=store, value="x")
+        resume(pipeline(A >> D >> node("e", fails=True) >> C, name="content"), "r", store=store)
     calls.clear()
 
-    with pytest.raises(InputsChangedError):
-        run(A, run_id="r", store=store, value="y")
+    with pytest.raises(PipelineChangedError, match=r"completed node 'd' is not in the pipeline any more"):
+        resume(pipeline(A >> C, name="content"), "r", store=store)
 
-    assert (run(A, run_id="r", store=store, value="x").output, calls) == ("a(x)", [])
+    assert resume(pipeline(A >> D >> B, name="content"), "r", store=store).output == "b(d(a(x)))"

@@ -99,7 +99,7 @@ def test_the_signature_has_one_line_a_step() -> None:
     assert flow.signature() == [
         "a(value: str) -> str",
         "(b(value: str) -> str | c(value: str) -> str)",
-        "branch(x=[d(value: str) -> str >> e(value: str) -> str], default=f(value: str) -> str)",
+        "branch(x=inner[d(value: str) -> str >> e(value: str) -> str], default=f(value: str) -> str)",
     ]
 
 
