@@ -15,6 +15,7 @@ from .errors import AgentInputError, InputsError, RunNotFoundError, StaleContext
 from .events import Observer, Observers
 from .executor import Execution
 from .identity import check_inputs_unchanged, check_pipeline_unchanged
+from .leasing import Holding, check_wait
 from .pipeline import Pipeline, Step, pipeline
 from .result import RunResult, traces
 from .stores.adapt import as_context
@@ -39,6 +40,7 @@ def run(
     observers: Iterable[Observer] = (),
     tags: Iterable[str] = (),
     timeout: float | None = None,
+    wait: float = 0,
     **inputs: Any,
 ) -> RunResult:
     """Run a pipeline (or a single step) with these inputs, saving after every node, and return its result.
@@ -46,13 +48,15 @@ def run(
     With the `run_id` of a stored run, that run is carried on: completed nodes are not called, and a finished run
     returns its stored result. Without one, a new id is made; it is in the result and in every error. `store`
     overrides the configured one (see `configure`). `timeout` bounds the whole call, in seconds; a run that it ends
-    can be resumed; the `TimeoutError` names it.
+    can be resumed; the `TimeoutError` names it. `wait` bounds how long another worker that holds the run is
+    waited for, in seconds.
 
-    Raises `InputsError` before the first call if the inputs do not fit, `PipelineFailure` if a node fails, and
-    `StateStoreError` if the store does. Inside a running event loop, use `await arun(…)`.
+    Raises `InputsError` before the first call if the inputs do not fit, `RunLockedError` if another worker holds the
+    run, `PipelineFailure` if a node fails, and `StateStoreError` if the store does. Inside a running event loop, use
+    `await arun(…)`.
     """
     _refuse_event_loop("run", "arun")
-    options = {"run_id": run_id, "store": store, "observers": observers, "tags": tags, "timeout": timeout}
+    options = {"run_id": run_id, "store": store, "observers": observers, "tags": tags, "timeout": timeout, "wait": wait}
     return _run(arun(target, **options, **inputs))
 
 
@@ -65,19 +69,29 @@ async def arun(
     observers: Iterable[Observer] = (),
     tags: Iterable[str] = (),
     timeout: float | None = None,  # noqa: ASYNC109 - the same options as `run`
+    wait: float = 0,
     **inputs: Any,
 ) -> RunResult:
     """Like `run`, inside an event loop."""
     stored = stored_inputs(inputs)
     whole = _as_pipeline(target)
     identity = uuid.uuid4().hex if run_id is None else run_id
-    async with _opened(store) as chosen, _time_limit(timeout, identity):
+    check_wait(wait)
+    if run_id is None:
+        # Nobody else knows the run yet, so there is nothing to look at first.
+        _check_new(whole, stored)
+    async with (
+        _opened(store) as chosen,
+        _time_limit(timeout, identity),
+        Holding(chosen, identity, wait) as holding,
+    ):
         context = await _loaded(chosen, identity) if run_id is not None else None
+        holding.admit(context, whole)
         if context is None:
-            # A store that cannot say whether it has the run is asked to create it, with the inputs that it would have.
-            if stored or isinstance(chosen, Loads) or run_id is None:
-                _check_inputs(whole, stored)
-            _check_ready(whole, ())
+            if run_id is not None:
+                # A store that cannot say whether it has the run is asked to create it, with the inputs that it would
+                # have.
+                _check_new(whole, stored if stored or isinstance(chosen, Loads) else None)
             context = await _created(chosen, identity, stored)
         given = stored if stored or not context.inputs else None
         return await _carry_on(whole, context, chosen, observers, tags, given=given)
@@ -92,14 +106,16 @@ def resume(
     observers: Iterable[Observer] = (),
     tags: Iterable[str] = (),
     timeout: float | None = None,
+    wait: float = 0,
 ) -> RunResult:
     """Carry a stored run on from its last checkpoint, with the inputs that it was started with.
 
-    Completed nodes are not called; a finished run returns its stored result. Raises `RunNotFoundError` if there is no
-    such run, `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
+    Completed nodes are not called; a finished run returns its stored result. `wait` bounds how long another worker
+    that holds the run is waited for, in seconds. Raises `RunNotFoundError` if there is no such run,
+    `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
     """
     _refuse_event_loop("resume", "aresume")
-    return _run(aresume(target, run_id, store=store, observers=observers, tags=tags, timeout=timeout))
+    return _run(aresume(target, run_id, store=store, observers=observers, tags=tags, timeout=timeout, wait=wait))
 
 
 async def aresume(
@@ -111,11 +127,18 @@ async def aresume(
     observers: Iterable[Observer] = (),
     tags: Iterable[str] = (),
     timeout: float | None = None,  # noqa: ASYNC109 - the same options as `resume`
+    wait: float = 0,
 ) -> RunResult:
     """Like `resume`, inside an event loop."""
     whole = _as_pipeline(target)
-    async with _opened(store) as chosen, _time_limit(timeout, run_id):
+    check_wait(wait)
+    async with (
+        _opened(store) as chosen,
+        _time_limit(timeout, run_id),
+        Holding(chosen, run_id, wait) as holding,
+    ):
         context = await _loaded(chosen, run_id)
+        holding.admit(context, whole)
         if context is None and not isinstance(chosen, Loads):
             context = await _created(chosen, run_id, {})
             if not context.inputs and wire(whole).needs_inputs:
@@ -222,6 +245,13 @@ def _hold(store: StateStore, context: PipelineContext) -> None:
     _held[store.place, context.run_id] = context
     if len(_held) > _MAX_HELD:
         _held.pop(next(iter(_held)), None)
+
+
+def _check_new(whole: Pipeline, stored: Mapping[str, Any] | None) -> None:
+    """Refuse to start a run whose inputs do not fit, or whose nodes cannot be called; `None` are inputs not known."""
+    if stored is not None:
+        _check_inputs(whole, stored)
+    _check_ready(whole, ())
 
 
 def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:

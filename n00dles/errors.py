@@ -172,10 +172,16 @@ class StoreVersionError(StateStoreError):
 
 
 class RunLockedError(StateStoreError):
-    """Another worker holds the run, and its store lets no second one in. Wait until that one ends, then resume.
+    """Another worker holds the run: it is at work on it at this moment, and no second one is let in.
 
-    No store of this release has leases; one of your own may raise it. It is final: the executor does not try again.
+    Raised before anything is called or changed, unless the message says that a run under way was taken over: then its
+    worker had not renewed its lease in time. `holder` names the other worker, where it is known. Wait for it
+    (`wait=60`), or end it. It is final: the executor does not try again.
     """
+
+    def __init__(self, message: str, *, run_id: str | None = None, holder: str | None = None) -> None:
+        self.holder = holder
+        super().__init__(message, run_id=run_id)
 
 
 class RunNotFoundError(StateStoreError):

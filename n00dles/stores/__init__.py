@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .adapt import as_context, as_store
 from .base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .leases import Lease, Leases, ListsLeases
 from .memory import InMemoryStateStore
 from .sqlite import SQLiteStateStore
 from .urls import open_store
@@ -11,6 +12,9 @@ from .urls import open_store
 __all__ = [
     "Closable",
     "InMemoryStateStore",
+    "Lease",
+    "Leases",
+    "ListsLeases",
     "ListsRuns",
     "Loads",
     "Prunes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from ..records import SaveBatch, Status, StoredOutput
 from ..serialization import dumps, loads
 from .base import RunSummary, StateStore, check_run_id
 from .fencing import check_fence
+from .leases import Lease, LeaseTable
 
 __all__ = ["InMemoryStateStore"]
 
@@ -35,6 +36,7 @@ class InMemoryStateStore(StateStore):
     def __init__(self) -> None:
         self._records: dict[str, _Record] = {}
         self._lock = threading.Lock()
+        self._leases = LeaseTable()
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         """Return the stored run, or store a new one with these inputs."""
@@ -63,6 +65,7 @@ class InMemoryStateStore(StateStore):
         check_run_id(run_id)
         with self._lock:
             self._records.pop(run_id, None)
+        self._leases.end(run_id)
 
     async def load(self, run_id: str) -> PipelineContext | None:
         """Return the run, or None if it is not stored."""
@@ -87,6 +90,23 @@ class InMemoryStateStore(StateStore):
             for run_id in old:
                 del self._records[run_id]
         return old
+
+    async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
+        """Return a lease of the run. Raises `RunLockedError` if another task or thread holds it."""
+        check_run_id(run_id)
+        return self._leases.acquire(run_id, holder, ttl)
+
+    async def renew(self, lease: Lease, ttl: float) -> Lease:
+        """Return the lease, to last `ttl` seconds from now. Raises `RunLockedError` if it is held no longer."""
+        return self._leases.renew(lease, ttl)
+
+    async def release(self, lease: Lease) -> None:
+        """Free the run, if the lease still holds it."""
+        self._leases.release(lease)
+
+    async def list_leases(self, run_ids: Collection[str]) -> list[Lease]:
+        """Return the leases that are held now of any of these runs."""
+        return self._leases.held(run_ids)
 
     def _write(self, context: PipelineContext) -> None:
         batch = context.begin_save()

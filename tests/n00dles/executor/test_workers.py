@@ -1,4 +1,4 @@
-"""Two executors on one run: one goes on, the other is told so and writes nothing."""
+"""Two executors on one run, past any lease: one goes on, the other is told so and writes nothing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from n00dles import (
     InMemoryStateStore,
+    RunLockedError,
     SQLiteStateStore,
     StaleContextError,
     StateStore,
@@ -20,6 +21,7 @@ from n00dles import (
     pipeline,
     run,
 )
+from tests.n00dles.unleased import UnleasedStore
 
 
 @pytest.fixture(params=["memory", "sqlite", "two objects"])
@@ -56,9 +58,9 @@ def test_the_one_that_was_overtaken_is_refused_and_calls_nothing_more(stores: tu
 
             return pipeline(a >> b >> c, name="flow")
 
-        slow = asyncio.create_task(arun(flow("slow"), run_id="r", store=stores[0], value="x"))
+        slow = asyncio.create_task(arun(flow("slow"), run_id="r", store=UnleasedStore(stores[0]), value="x"))
         await reached.wait()
-        result = await aresume(flow("quick"), "r", store=stores[1])
+        result = await aresume(flow("quick"), "r", store=UnleasedStore(stores[1]))
         gate.set()
         with pytest.raises(StaleContextError, match="another worker has gone on with it"):
             await slow
@@ -139,7 +141,7 @@ def test_of_many_threads_on_one_run_one_finishes_it_and_the_others_are_told(tmp_
         barrier.wait(20)
         try:
             outcomes.append(run(flow, run_id="r", store=store, value="x").output)
-        except StaleContextError as error:
+        except (RunLockedError, StaleContextError) as error:
             outcomes.append(error)
         finally:
             if store is not shared:
@@ -155,5 +157,7 @@ def test_of_many_threads_on_one_run_one_finishes_it_and_the_others_are_told(tmp_
     finished = [outcome for outcome in outcomes if outcome == "b(a(x))"]
     assert len(outcomes) == workers
     assert len(finished) >= 1
-    assert all(isinstance(outcome, StaleContextError) for outcome in outcomes if outcome not in finished)
+    assert all(
+        isinstance(outcome, RunLockedError | StaleContextError) for outcome in outcomes if outcome not in finished
+    )
     assert run(flow, run_id="r", store=SQLiteStateStore(tmp_path / "runs.db"), value="x").output == "b(a(x))"
