@@ -22,7 +22,18 @@ from .models import STYLES, styled
 from .spec import ALWAYS
 from .types import Choice, DictOf, FieldSpec, ListOf, ModelSpec, OneOf, OptionalOf, Record, TupleOf, TypeSpec
 
-__all__ = ["BranchGene", "ChainGene", "Failing", "FanOutGene", "NestedGene", "NodeGene", "StepGene", "chains"]
+__all__ = [
+    "BranchGene",
+    "ChainGene",
+    "Failing",
+    "FanOutGene",
+    "NestedGene",
+    "NodeGene",
+    "Router",
+    "StepGene",
+    "chains",
+    "nodes",
+]
 
 Reads = Literal["before", "nothing", "names", "input", "default", "shadow"]
 Router = Literal["text", "record", "model", "enum", "unrelated"]
@@ -195,7 +206,8 @@ _STYLES = (*("plain",) * 12, "upper", "dotted", "dashed")
 _IS_THERE = st.sampled_from((False, *(True,) * 9))
 
 
-def _nodes(fatal: bool) -> st.SearchStrategy[StepGene]:
+def nodes(fatal: bool) -> st.SearchStrategy[StepGene]:
+    """Draw the genes of a single node, which may be one that fails for good if `fatal`."""
     failings = (*(_NO_FAILURE,) * 20, *_RECOVERING, *_HARMLESS, *(_FATAL if fatal else ()))
     drawn = st.tuples(
         _IS_THERE,
@@ -231,7 +243,7 @@ def _groups(chain: st.SearchStrategy[ChainGene]) -> list[st.SearchStrategy[StepG
 @cache
 def chains(fatal: bool) -> st.SearchStrategy[ChainGene]:
     """Draw the genes of a whole pipeline; `fatal` ones among them if some nodes may fail for good."""
-    node = _nodes(fatal)
+    node = nodes(fatal)
     single = node.map(lambda each: [each])
     leaf: st.SearchStrategy[ChainGene] = st.one_of(single, single, single, st.lists(node, min_size=1, max_size=2))
     inner_groups = _groups(leaf)

@@ -1,0 +1,239 @@
+"""Prove an executor: draw scenarios of every family, judge them, shrink and confirm what is found, and sum up.
+
+report = prove("mypackage.loop:executor", examples=1000)
+assert report.ok, report.findings
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any
+
+from n00dles.errors import ConfigurationError
+
+from ..crash.clauses import CLAUSES
+from ..crash.life import Executor, ReferenceExecutor
+from ..crash.points import Point
+from ..strategies import describe
+from ..targets import load_target
+from ..verdicts import ClauseResult, Finding, Verdict
+from .confirm import confirmed
+from .families import FAMILIES, family_named
+from .family import Family, Judgement, Trial
+from .report import CampaignError, CampaignProgress, CampaignReport
+from .search import Found, Search, Tally
+from .stage import Stage
+from .tokens import CampaignToken
+
+__all__ = ["DEFAULT_EXAMPLES", "load_executor", "prove", "replay"]
+
+DEFAULT_EXAMPLES = 1000
+_NO_LIMIT = 1_000_000
+_IDS = tuple(f"E{number:02}" for number in range(1, 19))
+_TITLES = {clause.id: clause.title for clause in CLAUSES}
+_GOLDEN = "that records of earlier releases load is proven by the golden files in tests/golden, not here"
+
+
+def prove(
+    executor: Executor | str | None = None,
+    *,
+    examples: int | None = None,
+    seed: int = 0,
+    budget: float | None = None,
+    only: Collection[str] = (),
+    confirm: bool = True,
+    shrink_seconds: float = 20.0,
+    on_progress: Callable[[CampaignProgress], None] = lambda progress: None,
+) -> CampaignReport:
+    """Try an executor on generated pipelines, disturbed at generated moments, and judge it by the clauses E01 to E18.
+
+    `executor` is an object with `run` and `resume` (see `crash.life.Executor`), or names one as `module:object` or
+    `file.py:object`; None is the one of n00dles. `examples` is how many scenarios are tried at least (1000 without a
+    budget), `budget` how many seconds they may take. `seed` decides what is drawn. `only` names the clauses that are
+    asked for. What is found is shrunk, for up to `shrink_seconds` a clause, and with `confirm` lived once more with
+    real processes, if another process can import the executor.
+
+    Raises `CampaignError` if the executor is none, or no such clause is known.
+    """
+    name, subject = load_executor(executor)
+    wanted = _wanted(only)
+    if examples is not None and examples < 1:
+        raise CampaignError(f"examples={examples} tries nothing; it counts scenarios, from 1.")
+    limit = examples if examples is not None else DEFAULT_EXAMPLES if budget is None else None
+    with Stage(subject) as stage:
+        campaign = _Campaign(name, stage, seed, wanted, _Told(on_progress, limit))
+        campaign.search(limit, budget)
+        campaign.tell(confirm=confirm, shrink_seconds=shrink_seconds)
+    return campaign.report()
+
+
+def replay(token: CampaignToken, *, confirm: bool = True) -> CampaignReport:
+    """Live one scenario again, and judge it. Raises `CampaignError` if its executor or family is not to be had."""
+    name, subject = load_executor(token.executor)
+    try:
+        family = family_named(token.trial.family)
+    except (LookupError, StopIteration):
+        raise CampaignError(
+            f"the token is of a family {token.trial.family!r} that this release does not have."
+        ) from None
+    with Stage(subject) as stage:
+        campaign = _Campaign(name, stage, 0, frozenset(), _Told(lambda progress: None, None))
+        campaign.replay(family, token.trial)
+        campaign.tell(confirm=confirm, shrink_seconds=0)
+    return campaign.report()
+
+
+def load_executor(executor: Executor | str | None) -> tuple[str, Executor]:
+    """Return what an executor is called, and the executor. Raises `CampaignError`."""
+    if executor is None:
+        return "", ReferenceExecutor()
+    if not isinstance(executor, str):
+        return "", _checked(executor, repr(executor))
+    try:
+        return executor, _checked(load_target(executor, "executor"), executor)
+    except ConfigurationError as error:
+        raise CampaignError(str(error)) from error
+
+
+def _checked(found: Any, name: str) -> Executor:
+    if isinstance(found, type):
+        raise CampaignError(f"{name} is a class; name an object of it: executor = {found.__name__}()")
+    if not callable(getattr(found, "run", None)) or not callable(getattr(found, "resume", None)):
+        raise CampaignError(f"{name} is no executor: it needs the methods run and resume, see prove-an-executor.md.")
+    subject: Executor = found
+    return subject
+
+
+def _wanted(only: Iterable[str]) -> frozenset[str]:
+    asked = frozenset(each.upper() for each in only)
+    if unknown := asked - set(_IDS):
+        raise CampaignError(f"there is no clause {', '.join(sorted(unknown))}; there are {_IDS[0]} to {_IDS[-1]}.")
+    return asked or frozenset(_IDS)
+
+
+class _Told:
+    """Passes on how far a campaign is."""
+
+    def __init__(self, on_progress: Callable[[CampaignProgress], None], total: int | None) -> None:
+        self._on_progress = on_progress
+        self._total = total
+        self.searches: list[Search] = []
+
+    def say(self, doing: str) -> None:
+        """Tell what is going on."""
+        done = sum(search.tally.scenarios for search in self.searches)
+        broken = sorted({clause for search in self.searches for clause in search.tally.found})
+        self._on_progress(CampaignProgress(doing, done, self._total, tuple(broken)))
+
+
+class _Campaign:
+    """One campaign on its way: search, then tell what was found, then sum up."""
+
+    def __init__(self, name: str, stage: Stage, seed: int, wanted: frozenset[str], told: _Told) -> None:
+        self._name = name
+        self._stage = stage
+        self._seed = seed
+        self._wanted = wanted
+        self._told = told
+        self._searches = told.searches
+        self._findings: dict[str, list[Finding]] = {}
+        self._sizes: dict[str, int] = {}
+        self._disturbances: Counter[str] = Counter()
+        self._started = time.monotonic()
+        self._searched = 0.0
+
+    def search(self, limit: int | None, budget: float | None) -> None:
+        """Try scenarios of every family that can speak of what is wanted, each its share."""
+        families = [family for family in FAMILIES if family.clauses & self._wanted]
+        shares = sum(family.share for family in families)
+        for number, family in enumerate(families):
+            part = family.share / shares
+            ends = None if budget is None else time.monotonic() + budget * part
+            search = Search(
+                family,
+                self._stage,
+                seed=self._seed * 100 + number,
+                only=self._wanted,
+                until=partial(_is_over, ends),
+                on_trial=self._on_trial,
+            )
+            self._searches.append(search)
+            search.run(_NO_LIMIT if limit is None else max(1, round(limit * part)))
+        self._searched = time.monotonic() - self._started
+
+    def replay(self, family: Family, trial: Trial) -> None:
+        """Try one scenario."""
+        search = Search(family, self._stage, seed=0, on_trial=self._on_trial)
+        self._searches.append(search)
+        search.try_all([trial])
+        self._wanted = frozenset(clause for clause, count in search.tally.behind.items() if count)
+        self._wanted |= frozenset(search.tally.found)
+        self._searched = time.monotonic() - self._started
+
+    def _on_trial(self, trial: Trial, judgement: Judgement) -> None:
+        if trial.family.startswith("lives") and not judgement.vacuous:
+            self._disturbances.update(str(Point.parse(text).how) for text in trial.rest)
+        self._told.say(f"{trial.family}: {describe(trial.spec)}")
+
+    def tell(self, *, confirm: bool, shrink_seconds: float) -> None:
+        """Shrink and tell the first fault of each clause; of one that two families break, that of the first family."""
+        for search in self._searches:
+            for clause in sorted(set(search.tally.found) - set(self._findings)):
+                found = search.tally.found[clause]
+                if shrink_seconds > 0:
+                    self._told.say(f"{clause} is broken: looking for the simplest scenario")
+                    found = search.shrink(clause, seconds=shrink_seconds)
+                real = ""
+                if confirm:
+                    self._told.say(f"{clause} is broken: trying that with real processes")
+                    real = confirmed(found, self._name or None)
+                self._sizes[clause] = len(found.trial.spec.nodes())
+                self._findings[clause] = [_finding(found, search.family, self._name, real=real)]
+
+    def report(self) -> CampaignReport:
+        """Sum up."""
+        tallies = [search.tally for search in self._searches]
+        return CampaignReport(
+            executor=self._name or "the executor of n00dles",
+            seed=self._seed,
+            scenarios=sum(tally.scenarios for tally in tallies),
+            pipelines=sum(tally.pipelines for tally in tallies),
+            clauses=tuple(self._result(clause, tallies) for clause in _IDS),
+            disturbances=dict(sorted(self._disturbances.items())),
+            vacuous=dict(sum((tally.vacuous for tally in tallies), Counter[str]()).most_common()),
+            notes=(f"E17: {_GOLDEN}",) if "E17" in self._wanted else (),
+            seconds=time.monotonic() - self._started,
+            scenario_seconds=self._searched,
+            met={clause: found.number for tally in reversed(tallies) for clause, found in tally.found.items()},
+            sizes=dict(sorted(self._sizes.items())),
+        )
+
+    def _result(self, clause: str, tallies: list[Tally]) -> ClauseResult:
+        title = _TITLES.get(clause, "")
+        behind = sum(tally.behind[clause] for tally in tallies)
+        faulty = sum(tally.faulty[clause] for tally in tallies)
+        if clause not in self._wanted:
+            return ClauseResult(clause, title, Verdict.NOT_RUN, "not asked for")
+        if faulty:
+            found = tuple(self._findings.get(clause, ()))
+            return ClauseResult(clause, title, Verdict.FAIL, f"broken in {faulty} scenarios", behind, findings=found)
+        if not behind:
+            return ClauseResult(clause, title, Verdict.VACUOUS, "no scenario that was drawn could have broken it")
+        return ClauseResult(clause, title, Verdict.PASS, "", behind)
+
+
+def _is_over(ends: float | None) -> bool:
+    return ends is not None and time.monotonic() > ends
+
+
+def _finding(found: Found, family: Family, name: str, *, real: str) -> Finding:
+    clause, message, why = found.fault
+    pipeline, *nodes = describe(found.trial.spec, nodes=True).splitlines()
+    told = [f"{'pipeline':<9}{pipeline}", *(f"{'':<9}{line.strip()}" for line in nodes)]
+    told += [f"{heading:<9}{text}" for heading, text in family.told(found.trial).items()]
+    story = (*told, *found.judgement.story(why), *([f"{'seen':<9}{real}"] if real else []))
+    token = CampaignToken(name or None, found.trial).encode()
+    return Finding(clause, message.rstrip(".") + ".", story, f"n00dles-testing replay {token}")

@@ -1,0 +1,54 @@
+"""Living what was found in this process once more with real processes, killed by a real SIGKILL, on a SQLite file."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from pathlib import Path
+
+from ..crash import ExplorationError, explore
+from ..crash.fork_server import fork_is_available
+from ..strategies import ATTEMPTS_VARIABLE, target_of
+from .lives_family import plan_of
+from .search import Found
+
+__all__ = ["confirmed"]
+
+_TIME_LIMIT = 10.0
+
+
+def confirmed(found: Found, executor: str | None) -> str:
+    """Say whether real processes show the same fault; `executor` is a target, None the one of n00dles."""
+    if not found.trial.family.startswith("lives"):
+        return ""
+    if not found.trial.rest:
+        return "in a run that nobody disturbed"
+    if not fork_is_available():
+        return "in this process only: this platform cannot fork"
+    numbers = itertools.count()
+    with tempfile.TemporaryDirectory(prefix="n00dles-confirm-") as folder:
+
+        def world(scenario: str) -> dict[str, str]:
+            """Give each scenario a world of its own, which outlives its processes."""
+            return {ATTEMPTS_VARIABLE: str(Path(folder) / f"{next(numbers)}.attempts")}
+
+        try:
+            report = explore(
+                target_of(found.trial.spec),
+                found.trial.spec.input_values(),
+                plans=[plan_of(found.trial)],
+                mode="fork",
+                workers=1,
+                environment=world,
+                executor=executor,
+                time_limit=_TIME_LIMIT,
+            )
+        except ExplorationError as error:
+            return f"in this process only; with real processes: {error}"
+    clause = found.fault[0]
+    if any(finding.clause == clause for finding in report.findings):
+        return "in this process, and again in processes of their own, killed for real"
+    broken = sorted({finding.clause for finding in report.findings})
+    if broken:
+        return f"in this process; processes of their own, killed for real, break {', '.join(broken)} instead"
+    return "in this process only: processes of their own, killed for real, did not show it"

@@ -1,0 +1,76 @@
+"""Which disturbances a campaign draws: one a life, up to four lives, of every kind that makes sense at its moment.
+
+A life can only be disturbed at a moment that it passes. Which those are is certain for the first life; for later ones
+it is what a correct executor passes after a kill. A disturbance that then does not happen ends the plan before it: the
+life was left alone, and is judged as such.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from hypothesis import strategies as st
+
+from ..crash.points import OPENING, How, Kind, Plan, Point
+from ..strategies import PipelineSpec, predict
+from ..strategies.crash_plans import MOST_LIVES, Moment, moments, moments_after
+
+__all__ = ["POISON_LIVES", "plans_of"]
+
+POISON_LIVES = 6
+"""How often a node may kill its process in a plan that has it do so: more often than any executor should let it."""
+
+_FAULTS = (How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, How.SLOW)
+_STOPS = (How.CANCEL, How.TIMEOUT, How.INTERRUPT)
+_BEFORE_A_SAVE = (How.KILL, How.KILL, How.KILL, *_FAULTS, *_STOPS)
+_ELSEWHERE = (How.KILL, How.KILL, How.KILL, How.KILL, *_STOPS)
+_MOST_AWAITS = 12
+
+
+def plans_of(spec: PipelineSpec, *, most: int) -> st.SearchStrategy[tuple[Plan, ...]]:
+    """Draw up to `most` plans for runs of `spec`. Shrinks to one plan, of one kill, early in the run."""
+    return st.lists(_plan(_moments(spec)), min_size=1, max_size=most).map(tuple)
+
+
+@lru_cache(maxsize=64)
+def _moments(spec: PipelineSpec) -> tuple[Moment, ...]:
+    return tuple(moments(predict(spec), spec))
+
+
+@st.composite
+def _plan(draw: st.DrawFn, passed: tuple[Moment, ...]) -> Plan:
+    kind = draw(_KINDS)
+    if kind == "poison":
+        inside = [
+            moment.point for moment in passed if moment.point.kind is Kind.DURING and moment.point.occurrence == 1
+        ]
+        if inside:
+            return (draw(st.sampled_from(inside)),) * POISON_LIVES
+    if kind == "await":
+        at = Point(Kind.AWAIT, occurrence=draw(st.integers(1, _MOST_AWAITS)), how=draw(_CUT_SHORT))
+        return (at,)
+    if kind == "create":
+        return (Point(draw(_CREATIONS)), *_lives(draw, passed, MOST_LIVES - 1 if draw(st.booleans()) else 0))
+    return _lives(draw, passed, MOST_LIVES)
+
+
+def _lives(draw: st.DrawFn, passed: tuple[Moment, ...], most: int) -> Plan:
+    plan: list[Point] = []
+    for _ in range(most):
+        moment = draw(st.sampled_from(passed))
+        point = moment.point
+        how = draw(st.sampled_from(_hows(point)))
+        plan.append(Point(point.kind, point.subject, point.occurrence, how))
+        passed = moments_after(passed, moment)
+        if not passed or not draw(st.booleans()):
+            break
+    return tuple(plan)
+
+
+def _hows(point: Point) -> tuple[How, ...]:
+    return _BEFORE_A_SAVE if point.kind in (Kind.BEFORE_SAVE, OPENING[0]) else _ELSEWHERE
+
+
+_KINDS = st.sampled_from((*("lives",) * 16, "create", "await", "poison"))
+_CUT_SHORT = st.sampled_from((How.CANCEL, How.TIMEOUT))
+_CREATIONS = st.sampled_from((Kind.BEFORE_CREATE, Kind.AFTER_CREATE))

@@ -1,0 +1,161 @@
+"""E16: two executors on one run: one proceeds, the other gets a typed error or waits; no node is called twice.
+
+The first executor is held inside a node, by a barrier. Then the second one is started on the same run: through the same
+store object, or through one of its own on the same file. It must end with an error of its own kind, or wait until the
+first is done; a node that both have called is a fault. That the two overlap is so by construction: the first one does
+not leave its node before the second has been refused, has called something, or has waited a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from hypothesis import strategies as st
+
+from n00dles.stores.base import Closable, StateStore
+from n00dles.stores.memory import InMemoryStateStore
+from n00dles.stores.sqlite import SQLiteStateStore
+
+from ..crash.history import same
+from ..crash.typed import encode, show
+from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by, predict
+from .direct import Ended, ended, is_typed
+from .family import Fault, Judgement, Trial
+from .stage import RUN_ID, Stage
+from .subjects import specs
+
+__all__ = ["RivalsFamily"]
+
+_WAITS_SECONDS = 0.15
+"""A second executor that has not called a node or ended after so long is one that waits."""
+_LIMIT_SECONDS = 10.0
+
+_STORES = ("one store in memory", "one SQLite store", "two SQLite stores")
+_WHY = "both have loaded the same record, and neither knows of the other: a lease, held for as long as one works, tells"
+
+
+class RivalsFamily:
+    """Scenarios of E16: `rest` is the node in which the first executor is held, and the store between the two."""
+
+    name = "rivals"
+    clauses = frozenset({"E16"})
+    share = 0.04
+
+    def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
+        """Draw a pipeline, a node that it calls, and what the two share."""
+        return _groups()
+
+    def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
+        """Start both on each, and see what becomes of them."""
+        for trial in trials:
+            stage.played += 1
+            yield trial, asyncio.run(_judged(trial, stage))
+
+    def told(self, trial: Trial) -> Mapping[str, Any]:
+        """Return when the second one comes, and what they share."""
+        node, store = trial.rest
+        return {"rivals": f"the second executor comes while the first is in {node}; {store}"}
+
+
+@st.composite
+def _groups(draw: st.DrawFn) -> Sequence[Trial]:
+    spec = draw(specs(failures=False))
+    node = draw(st.sampled_from(list(predict(spec).calls)))
+    return [Trial(RivalsFamily.name, spec, (node, draw(st.sampled_from(_STORES))))]
+
+
+@dataclass(slots=True)
+class _Barrier:
+    """Holds the first call of a node until it is let go."""
+
+    node: str
+    inside: asyncio.Event
+    release: asyncio.Event
+
+    async def __call__(self, name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        if name == self.node and not self.inside.is_set():
+            self.inside.set()
+            await self.release.wait()
+        return await call()
+
+
+async def _judged(trial: Trial, stage: Stage) -> Judgement:
+    node, kind = trial.rest
+    stores = _stores(kind, stage)
+    barrier = _Barrier(node, asyncio.Event(), asyncio.Event())
+    try:
+        with counted_by(AttemptsInMemory()):
+            first, second, overlapped = await _raced(trial.spec, stores, barrier, stage)
+    finally:
+        for store in dict.fromkeys(stores):
+            if isinstance(store, Closable):
+                await store.aclose()
+    story = (f"{'first':<9}{first.told}", f"{'second':<9}{'waited; ' if second.waited else ''}{second.told}")
+    if not overlapped:
+        return Judgement(vacuous=f"the first executor was never in {node}")
+    faults = list(_faults(trial.spec, first, second))
+    return Judgement(faults[:1], {"E16": 1}, lambda why: (*story, *([f"{'why':<9}{why}"] if why else [])))
+
+
+async def _raced(
+    spec: PipelineSpec, stores: Sequence[StateStore], barrier: _Barrier, stage: Stage
+) -> tuple[Ended, Ended, bool]:
+    """Return how both ended, and whether the first was in its node when the second was started."""
+    inputs = spec.input_values()
+    one, other = list[str](), list[str]()
+    first = asyncio.create_task(
+        ended(stage.executor, build(spec), stores[0], RUN_ID, inputs=inputs, body=barrier, calls=one)
+    )
+    held = asyncio.create_task(barrier.inside.wait())
+    await asyncio.wait({first, held}, return_when=asyncio.FIRST_COMPLETED, timeout=_LIMIT_SECONDS)
+    held.cancel()
+    if not barrier.inside.is_set():
+        first.cancel()
+        return Ended(one), Ended(other), False
+    second = asyncio.create_task(ended(stage.executor, build(spec), stores[-1], RUN_ID, inputs=inputs, calls=other))
+    ends = asyncio.get_running_loop().time() + _WAITS_SECONDS
+    while not second.done() and not other and asyncio.get_running_loop().time() < ends:
+        await asyncio.wait({second}, timeout=0.002)
+    waited = not second.done() and not other
+    barrier.release.set()
+    results = []
+    for task, calls in ((first, one), (second, other)):
+        with suppress(TimeoutError):
+            results.append(await asyncio.wait_for(task, _LIMIT_SECONDS))
+            continue
+        results.append(Ended(calls, error=TimeoutError(f"it was not done within {_LIMIT_SECONDS:g} s")))
+    results[1].waited = waited
+    return results[0], results[1], True
+
+
+def _stores(kind: str, stage: Stage) -> list[StateStore]:
+    if kind == "one store in memory":
+        return [InMemoryStateStore()]
+    place = f"{stage.place()}.db"
+    return [SQLiteStateStore(place) for _ in range(2 if kind == "two SQLite stores" else 1)]
+
+
+def _faults(spec: PipelineSpec, first: Ended, second: Ended) -> Iterator[Fault]:
+    expected = predict(spec)
+    counts = Counter([*first.calls, *second.calls])
+    due = encode(expected.output)
+    for node, count in counts.items():
+        if node in first.calls and node in second.calls and count > expected.calls.get(node, 0):
+            yield "E16", f"`{node}` was called by both executors", _WHY
+    if not first.ok and not second.ok:
+        yield "E16", f"neither executor came to an end: {first.told}; {second.told}", "one of them has to proceed"
+    for which, one in (("first", first), ("second", second)):
+        if one.ok and not same(one.output, due):
+            yield "E16", f"the {which} executor returned {show(one.output)}, where {show(due)} is due", ""
+        elif one.error is not None and not is_typed(one.error):
+            yield (
+                "E16",
+                f"the {which} executor failed with an error of no kind of its own: {type(one.error).__name__}: "
+                f"{one.error}",
+                "who is refused has to be able to tell that from a fault",
+            )

@@ -1,0 +1,136 @@
+"""Where generated runs are lived: in this process, on a store in memory or on a SQLite file.
+
+Each run has a store, a world that counts attempts, and a ledger of its own. A life that is disturbed is followed by the
+next; one that fails by itself is resumed, to see that it goes on where it failed; one that finishes is tried again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from n00dles.stores.base import StateStore
+from n00dles.stores.memory import InMemoryStateStore
+
+from ..crash.case import Baseline
+from ..crash.history import History
+from ..crash.in_process import InProcess
+from ..crash.life import Executor
+from ..crash.points import Plan
+from ..crash.scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun
+from ..crash.shape import Shape
+from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by
+
+__all__ = ["RUN_ID", "Scene", "Stage"]
+
+RUN_ID = "campaign"
+_MOST_RESUMES = 2
+"""How often a run that fails by itself is resumed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A run that was lived. `happened` is the part of its plan that came true.
+
+    `counted` is what the world had counted of attempts as each life began; `description` see `dependencies.describe`.
+    """
+
+    plan: Plan
+    happened: Plan
+    history: History
+    counted: Mapping[int, Mapping[str, int]]
+    description: Mapping[str, Any]
+
+    @property
+    def baseline(self) -> Baseline:
+        """This run as what others are held against."""
+        needs = {name: node["needs"] for name, node in self.description["nodes"].items()}
+        return Baseline(self.history, [], needs, Shape.of(self.description))
+
+
+class Stage:
+    """Lives runs with one executor. Used as a context, since it has a folder for what has to lie on disk."""
+
+    def __init__(self, executor: Executor, *, time_limit: float = 5.0) -> None:
+        self.executor = executor
+        self.played = 0
+        self._time_limit = time_limit
+        self._numbers = itertools.count()
+        self._folder = tempfile.TemporaryDirectory(prefix="n00dles-campaign-", ignore_cleanup_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._folder.cleanup()
+
+    def place(self) -> str:
+        """Return a path below the folder that nobody has used."""
+        return f"{self._folder.name}/{next(self._numbers)}"
+
+    def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False) -> Scene:
+        """Live a run of `spec`, disturbed as `plan` says, on a store in memory or in a SQLite file."""
+        self.played += 1
+        place = self.place()
+        planned = PlannedRun(
+            id=place,
+            run_id=RUN_ID,
+            inputs=spec.input_values(),
+            store=f"sqlite:///{place}.db" if on_disk else "memory://",
+            location=self._folder.name,
+            ledger="",
+            plan=plan,
+            lines={str(point): _MIDDLE for point in plan},
+            time_limit=self._time_limit,
+        )
+        world, counted = AttemptsInMemory(), dict[int, Counter[str]]()
+        backend = _Backend(build(spec), self.executor)
+        with counted_by(world):
+            ends = backend.lived(planned, lambda life: counted.update({life: Counter(world.counts)}))
+        if on_disk:
+            for path in Path(self._folder.name).glob(f"{Path(place).name}.db*"):
+                path.unlink()
+        history = History(backend.entries(planned), ends)
+        happened = sum(life.at_point is not None for life in history.working)
+        return Scene(plan, plan[:happened], history, counted, backend.description)
+
+
+_MIDDLE = 1
+"""The line of a generated body at which it is in its middle: it has been called, and has done nothing."""
+
+
+class _Backend(InProcess):
+    """Lives one run after the other, and more lives of it than a crash explorer needs."""
+
+    def lived(self, planned: PlannedRun, begins: Callable[[int], None]) -> list[LifeEnd]:
+        """Live `planned` to its end; `begins` is told each life."""
+        kept: StateStore | None = InMemoryStateStore() if planned.store == "memory://" else None
+        ends: list[LifeEnd] = []
+        requests = self._requests(planned, ends)
+        for request in requests:
+            begins(request.life)
+            ends.append(self._live(request, kept=kept))
+        return ends
+
+    def _requests(self, planned: PlannedRun, ends: list[LifeEnd]) -> Iterator[LifeRequest]:
+        """Give one life after the other, and look at how each has ended."""
+        for life, point in enumerate([*planned.plan, None], 1):
+            yield LifeRequest(planned, life, point)
+            if point is None or not self._was_disturbed(planned, life):
+                break
+        for _ in range(_MOST_RESUMES):
+            if ends[-1].exit_code == EXIT_FAILED:
+                yield LifeRequest(planned, len(ends) + 1)
+        if ends[-1].exit_code == EXIT_FINISHED:
+            yield LifeRequest(planned, len(ends) + 1, again=True)
+
+    def _was_disturbed(self, planned: PlannedRun, life: int) -> bool:
+        return any(entry.kind == "at_point" and entry.life == life for entry in self._entries[planned.id])
