@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from .command_executor import executor
+
 __all__ = ["UnusableError", "main"]
 
 PASSED, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
@@ -237,9 +239,16 @@ def replay(token: str, llm: str) -> None:
 
     TOKEN is what a failure prints after `replay`. It works in every checkout of the same code.
     """
+    if token.startswith("c1"):  # of a campaign, see `campaign.tokens`
+        from .show_campaign import run_campaign_replay
+
+        raise SystemExit(run_campaign_replay(token))
     from .command_explore import run_replay
 
     raise SystemExit(run_replay(token, llm == "auto"))
+
+
+main.add_command(executor)
 
 
 @main.command(

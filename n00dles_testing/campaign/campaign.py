@@ -231,7 +231,7 @@ def _is_over(ends: float | None) -> bool:
 
 def _finding(found: Found, family: Family, name: str, *, real: str) -> Finding:
     clause, message, why = found.fault
-    pipeline, *nodes = describe(found.trial.spec, nodes=True).splitlines()
+    pipeline, *nodes = describe(found.trial.spec, nodes=True).split("\n")
     told = [f"{'pipeline':<9}{pipeline}", *(f"{'':<9}{line.strip()}" for line in nodes)]
     told += [f"{heading:<9}{text}" for heading, text in family.told(found.trial).items()]
     story = (*told, *found.judgement.story(why), *([f"{'seen':<9}{real}"] if real else []))

@@ -111,6 +111,15 @@ class StepDisplay:
         if important or not self._live:
             self._progress.console.print(line, soft_wrap=not self._live)
 
+    @property
+    def is_live(self) -> bool:
+        """Whether the progress is redrawn; elsewhere only lines are seen."""
+        return self._live
+
+    def advance(self, steps: int) -> None:
+        """Count steps as done without a line about them."""
+        self._progress.advance(self._task, steps)
+
     def say(self, line: Text) -> None:
         """Print a line above the progress."""
         self._progress.console.print(line)

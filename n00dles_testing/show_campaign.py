@@ -1,0 +1,124 @@
+"""What `n00dles-testing executor` shows: progress, the table of all clauses, and the story of every fault."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from .campaign import CampaignError, CampaignProgress, CampaignReport, CampaignToken, prove, replay
+from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
+from .crash.tokens import BadTokenError
+from .report.json_file import written
+from .report.terminal import StepDisplay, clause_table, console_for, print_findings, print_notes
+
+__all__ = ["run_campaign_replay", "run_executor"]
+
+_LOG_SECONDS = 10.0
+"""How often a log that is no terminal gets a line."""
+_MOST_REASONS = 3
+
+
+def run_executor(
+    target: str | None,
+    *,
+    examples: int | None,
+    seed: int,
+    budget: float | None,
+    only: tuple[str, ...],
+    confirm: bool,
+    json_file: Path | None,
+) -> int:
+    """Prove an executor, show what came, and return the exit code. Raises `UnusableError`."""
+    console = console_for()
+    try:
+        with StepDisplay(console, "scenarios") as display:
+            report = prove(
+                target,
+                examples=examples,
+                seed=seed,
+                budget=budget,
+                only=only,
+                confirm=confirm,
+                on_progress=_Shown(display),
+            )
+    except CampaignError as error:
+        raise UnusableError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    return _end(report, json_file)
+
+
+def run_campaign_replay(text: str) -> int:
+    """Live the scenario of a campaign's token again, tell its story, and return the exit code."""
+    try:
+        token = CampaignToken.decode(text)
+        report = replay(token)
+    except (BadTokenError, CampaignError) as error:
+        raise UnusableError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    return _end(report, None)
+
+
+def _end(report: CampaignReport, json_file: Path | None) -> int:
+    console = console_for()
+    console.print(clause_table(report.clauses))
+    print_findings(console, report.findings)
+    console.print()
+    console.print(_summary(report))
+    print_notes(console, [*_about(report), *report.notes])
+    if json_file is not None:
+        print_notes(console, [written(json_file, "executor", report.to_dict())])
+    return PASSED if report.ok else FAILED
+
+
+def _summary(report: CampaignReport) -> Text:
+    rate = f"{report.scenarios_per_second:.0f} a second"
+    return Text(
+        f"{report.executor}: {report.verdict.value}, {report.scenarios} scenarios on {report.pipelines} generated "
+        f"pipelines in {report.seconds:.1f} s ({rate}, seed {report.seed})",
+        "bold green" if report.ok else "bold red",
+    )
+
+
+def _about(report: CampaignReport) -> list[str]:
+    told = []
+    if report.disturbances:
+        counts = ", ".join(f"{how} {count}" for how, count in report.disturbances.items())
+        told.append(f"lives were disturbed: {counts}")
+    if report.vacuous:
+        reasons = ", ".join(list(report.vacuous)[:_MOST_REASONS])
+        more = ", …" if len(report.vacuous) > _MOST_REASONS else ""
+        told.append(f"{sum(report.vacuous.values())} scenarios tried nothing, and do not count: {reasons}{more}")
+    return told
+
+
+class _Shown:
+    """Shows the progress of a campaign: a bar on a terminal, a line now and then in a log."""
+
+    def __init__(self, display: StepDisplay) -> None:
+        self._display = display
+        self._done = 0
+        self._total: int | None = None
+        self._broken: tuple[str, ...] = ()
+        self._said = time.monotonic()
+
+    def __call__(self, progress: CampaignProgress) -> None:
+        if progress.total is not None and progress.total != self._total:
+            self._total = progress.total
+            self._display.start(progress.total)
+        self._display.at(progress.doing)
+        self._display.advance(progress.done - self._done)
+        self._done = progress.done
+        for clause in sorted(set(progress.broken) - set(self._broken)):
+            self._display.say(Text(f"{clause} is broken, first after {progress.done} scenarios", "bold red"))
+        self._broken = progress.broken
+        if not self._display.is_live and time.monotonic() - self._said > _LOG_SECONDS:
+            self._said = time.monotonic()
+            of = "" if progress.total is None else f" of {progress.total}"
+            self._display.say(Text(f"{progress.done}{of} scenarios, {len(progress.broken)} clauses broken"))
