@@ -208,17 +208,20 @@ def test_no_change_and_no_end_is_rare() -> None:
     ends: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
 
-    @seed(0)
-    @settings(quick, max_examples=600, phases=[Phase.generate])
-    @given(changed_runs)
-    def drawn(drawn: tuple[PipelineSpec, int, Change]) -> None:
-        ended = check(*drawn)
-        ends[ended] += 1
-        if ended != "no pipeline":
-            kinds[drawn[2][0]] += 1
+    # Draws of one seed are alike in places, and hypothesis takes constants from whatever is imported: so of several.
+    for number in range(3):
 
-    drawn()
+        @seed(number)
+        @settings(quick, max_examples=300, phases=[Phase.generate])
+        @given(changed_runs)
+        def drawn(drawn: tuple[PipelineSpec, int, Change]) -> None:
+            ended = check(*drawn)
+            ends[ended] += 1
+            if ended != "no pipeline":
+                kinds[drawn[2][0]] += 1
+
+        drawn()
+
     assert min(ends["refused"], ends["carried on"]) > 100, ends
     assert ends["other inputs"] > 4, ends
-    assert {kind: count for kind, count in kinds.items() if count < 3} == {}
-    assert len(kinds) >= 26
+    assert len(kinds) >= 28, kinds
