@@ -66,7 +66,7 @@ class Clause:
     `check` is None for a clause that cannot be told from one scenario. `occasions` counts how often a scenario could
     have broken it; `without` says in words what it means that none could. `unsettled` says why it cannot be told with a
     baseline, if so. `undisturbed` means that an undisturbed run can break it as well. `sharpens` names the clauses of
-    which it is a special case, so that a fault may break both.
+    which it is a special case or a cause, so that a fault may break both.
 
     `meaning` (paragraphs, separated by an empty line), `seen_in` (public reports of the fault) and `fix` are its
     documentation; they are read from the docstring of its module, see `clauses.documentation`.

@@ -14,18 +14,45 @@ from . import (
     e03_only_in_flight_again,
     e04_same_output,
     e05_same_calls,
+    e06_fan_out,
+    e07_branch,
+    e08_names,
+    e09_identity,
+    e10_failing_node,
+    e11_attempts,
+    e12_store_fault,
+    e13_cancel,
+    e14_failing_sibling,
+    e15_unstorable,
+    e16_two_executors,
     e17_finished_stays_finished,
+    e18_chains,
 )
 
 __all__ = ["CLAUSES", "JUDGED", "related"]
 
-CLAUSES: tuple[Clause, ...] = (
-    e01_durable_before_dispatch.CLAUSE,
-    e02_no_completed_node_again.CLAUSE,
-    e03_only_in_flight_again.CLAUSE,
-    e04_same_output.CLAUSE,
-    e05_same_calls.CLAUSE,
-    e17_finished_stays_finished.CLAUSE,
+CLAUSES: tuple[Clause, ...] = tuple(
+    module.CLAUSE
+    for module in (
+        e01_durable_before_dispatch,
+        e02_no_completed_node_again,
+        e03_only_in_flight_again,
+        e04_same_output,
+        e05_same_calls,
+        e06_fan_out,
+        e07_branch,
+        e08_names,
+        e09_identity,
+        e10_failing_node,
+        e11_attempts,
+        e12_store_fault,
+        e13_cancel,
+        e14_failing_sibling,
+        e15_unstorable,
+        e16_two_executors,
+        e17_finished_stays_finished,
+        e18_chains,
+    )
 )
 """All clauses. Those without a `check` cannot be told from one scenario; the campaign tries them in its own way."""
 

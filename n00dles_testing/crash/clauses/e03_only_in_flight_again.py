@@ -42,7 +42,7 @@ def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
                             "still running",
                         )
     yield from _twice_in_one_life(case)
-    yield from _another_key(case)
+    yield from _keys(case)
     yield from _overpaid(case)
 
 
@@ -66,15 +66,28 @@ def _twice_in_one_life(case: Case) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _another_key(case: Case) -> Iterator[tuple[str, str]]:
-    keys: dict[str, str] = {}
+def _keys(case: Case) -> Iterator[tuple[str, str]]:
+    """An executor may offer none at all; then a node has nothing to rely on, and knows it."""
+    keys: dict[str, str | None] = {}
+    owners: dict[str, str] = {}
+    told: set[str] = set()
     for call in case.history.calls:
-        if call.key is not None and keys.setdefault(call.node, call.key) != call.key:
+        node, key = call.node, call.key
+        owner = node if key is None else owners.setdefault(key, node)
+        if node not in told and keys.setdefault(node, key) != key:
+            told.add(node)
             yield (
-                f"`{call.node}` got another idempotency key in life {call.life} than before",
+                f"`{node}` got another idempotency key in life {call.life} than before"
+                if key is not None
+                else f"`{node}` got no idempotency key in life {call.life}, and had one before",
                 "whoever carries out its effect cannot see that it is the same one, and does it again",
             )
-            return
+        if node not in told and owner != node:
+            told.add(node)
+            yield (
+                f"`{node}` and `{owner}` got the same idempotency key",
+                f"whoever carries out the effect of `{node}` takes it for that of `{owner}`, and leaves it out",
+            )
 
 
 def _turned_down(life: Life, node: str, one: Call, other: Call) -> bool:

@@ -16,10 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from n00dles.executor import MAX_STALLED_LIVES
+
 from ..case import Case
-from ..history import Life
+from ..history import Call, Life
 from ..typed import first_difference, show
 from .documentation import documented
+from .endings import failed_nodes, raised, segments, stalled_lives
 from .wording import at
 
 __all__ = ["CLAUSE"]
@@ -29,6 +32,7 @@ def same_output(case: Case) -> Iterator[tuple[str, str]]:
     """Yield how the end of the run differs from that of the undisturbed one."""
     last = case.history.working[-1]
     outcome = case.history.outcome
+    usual = case.baseline.outcome
     if outcome is None:
         timed_out = last.end is not None and last.end.timed_out
         how = f"did not end within its limit ({last.end.seconds:.0f} s)" if timed_out and last.end else _ended(last)
@@ -36,24 +40,51 @@ def same_output(case: Case) -> Iterator[tuple[str, str]]:
             f"the run never got to its end: life {last.number} {how}",
             "every life beyond the plan is left undisturbed",
         )
-        return
-    if not outcome["ok"]:
-        yield (
-            f"the resumed run failed: {outcome['error']}: {outcome['message']}",
-            f"undisturbed it returns {show(case.baseline.outcome.get('output'))}",
-        )
-        return
-    difference = first_difference(case.baseline.outcome.get("output"), outcome["output"], "output")
-    if difference is not None:
-        path, before, after = difference
-        yield (
-            f"the resumed run returned {at(after)} at {path}, where the undisturbed one returned {at(before, after)}",
-            "",
-        )
+    elif not outcome["ok"]:
+        if not _may_fail(case, last):
+            yield (
+                f"the resumed run failed: {outcome['error']}: {outcome['message']}",
+                f"undisturbed it returns {show(usual.get('output'))}"
+                if case.baseline.finishes
+                else f"undisturbed it fails otherwise: {usual.get('error')}: {usual.get('message')}",
+            )
+    elif case.baseline.finishes:
+        difference = first_difference(usual.get("output"), outcome["output"], "output")
+        if difference is not None:
+            path, before, after = difference
+            yield (
+                f"the resumed run returned {at(after)} at {path}, where the undisturbed one returned "
+                f"{at(before, after)}",
+                "",
+            )
+
+
+def _may_fail(case: Case, last: Life) -> bool:
+    """Whether a failure of the last life is what a correct executor makes of what the nodes have done.
+
+    A pipeline that fails undisturbed may do so. One that does not may have used up its attempts on errors that it shows
+    undisturbed as well, or may have killed too many processes.
+    """
+    outcome = last.outcomes[-1]
+    if not case.baseline.finishes:
+        return bool(failed_nodes(last)) or outcome["error"] == case.baseline.outcome.get("error")
+    lives = segments(case.history)[-1]
+    if not last.calls and len(stalled_lives(lives[:-1])) >= MAX_STALLED_LIVES:
+        return True
+    for node, allowed in case.baseline.shape.attempts.items():
+        usual = {_kind(call) for call in case.baseline.calls.get(node, ()) if raised(call)}
+        errors = [call for life in lives for call in life.calls if call.node == node and raised(call)]
+        if usual and len(errors) >= allowed and {_kind(call) for call in errors} <= usual:
+            return True
+    return False
+
+
+def _kind(call: Call) -> str:
+    return (call.error or "").partition(":")[0]
 
 
 def killed_and_finished(case: Case) -> int:
-    """Count one, if the run was killed and came to its end all the same."""
+    """Count one, if the run was killed or disturbed and came to its end all the same."""
     return int(len(case.history.working) > 1 and case.history.outcome is not None)
 
 

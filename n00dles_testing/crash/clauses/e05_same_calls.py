@@ -81,6 +81,8 @@ def _same_requests(case: Case) -> Iterator[tuple[str, str]]:
 
 
 def _same_route(case: Case) -> Iterator[tuple[str, str]]:
+    if not case.baseline.finishes:
+        return  # a run that fails later than usual, or not at all, calls more
     outcome = case.history.outcome
     called, usual = {call.node for call in case.history.calls}, set(case.baseline.calls)
     for node in sorted(called - usual):
@@ -92,7 +94,7 @@ def _same_route(case: Case) -> Iterator[tuple[str, str]]:
 
 def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     traces = {trace["name"]: trace for trace in outcome["traces"]}
-    for usual in case.baseline.outcome["traces"]:
+    for usual in case.baseline.outcome.get("traces", ()):
         if usual["name"] not in traces:
             yield f"`{usual['name']}` is missing from the traces of the result; the undisturbed run has it", ""
     for what, cost in _COSTS.items():
@@ -135,4 +137,5 @@ CLAUSE = documented(
     without="no resumed life called a node",
     unsettled=lambda baseline: baseline.unsettled,
     undisturbed=True,
+    sharpens=("E04",),
 )

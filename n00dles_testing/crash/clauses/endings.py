@@ -1,0 +1,88 @@
+"""How a life ended: by itself or not, at which node, and with what still going on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+from ..history import Call, History, Life
+from ..points import How
+
+__all__ = ["ended_by_itself", "failed_nodes", "failing", "pairs", "raised", "segments", "stalled_lives", "still_going"]
+
+_FROM_OUTSIDE = ("CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit", "SimulatedDeath")
+
+
+def pairs(history: History) -> Iterator[tuple[Life, Life]]:
+    """Yield each working life with the working life after it."""
+    yield from itertools.pairwise(history.working)
+
+
+def _was_killed(life: Life) -> bool:
+    """Whether its process died, by a kill or by something that a node did to it."""
+    return not life.outcomes and not (life.end is not None and life.end.timed_out)
+
+
+def ended_by_itself(life: Life) -> bool:
+    """Whether it came to an outcome, and not because it was disturbed; a slow save is no reason to end."""
+    return bool(life.outcomes) and (life.at_point is None or life.how is How.SLOW)
+
+
+def failing(life: Life) -> bool:
+    """Whether the run failed in it by itself, and not by its store."""
+    return ended_by_itself(life) and not life.outcomes[0]["ok"] and life.outcomes[0].get("blame") != "store"
+
+
+def segments(history: History) -> list[list[Life]]:
+    """Return the working lives in rows, each ended by a failure of the run: what follows has its attempts again."""
+    rows: list[list[Life]] = [[]]
+    for life in history.working:
+        rows[-1].append(life)
+        if failing(life) or (life.outcomes and life.outcomes[0].get("blame") == "node"):
+            rows.append([])
+    return [row for row in rows if row]
+
+
+def stalled_lives(lives: Sequence[Life]) -> list[Life]:
+    """Return the deaths in a row, at the end of `lives`, in which a node was called and none was completed."""
+    row: list[Life] = []
+    for life in lives:
+        known = set(life.stored)
+        if not _was_killed(life) or any(save.acknowledged and set(save.nodes) - known for save in life.saves):
+            row = []
+        elif life.calls:
+            row.append(life)
+    return row
+
+
+def raised(call: Call) -> bool:
+    """Whether a call ended with an error of its own; one that was cancelled has not failed."""
+    return call.error is not None and not call.error.startswith(_FROM_OUTSIDE)
+
+
+def failed_nodes(life: Life) -> list[str]:
+    """Return the nodes whose last call in this life raised, or that the executor gave up."""
+    last = {call.node: call for call in life.calls}
+    given_up = {
+        said.fields["node"]
+        for said in life.events
+        if said.event == "node_failed" and said.fields.get("fallback") is None
+    }
+    return [node for node, call in last.items() if raised(call) or (node in given_up and call.ended is not None)]
+
+
+def still_going(life: Life) -> Iterator[str]:
+    """Yield what was running, or has begun, after the executor had returned or raised."""
+    end = life.outcome_at
+    if end is None or len(life.outcomes) > 1:
+        return
+    for call in life.calls:
+        if call.began > end:
+            yield f"`{call.node}` was started"
+        elif call.ended is None or call.ended > end:
+            yield f"`{call.node}` was still running"
+    for save in life.saves:
+        if save.began > end:
+            yield "a save was begun"
+        elif save.ended is None or save.ended > end:
+            yield "a save was still going on"
