@@ -13,7 +13,7 @@ __all__ = ["executor"]
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class _Budget(click.ParamType):
+class _Budget(click.ParamType[float]):
     """A time: `60s`, `5m`, or a number of seconds."""
 
     name = "time"

@@ -10,6 +10,8 @@ from ..crash import ExplorationError, explore
 from ..crash.fork_server import fork_is_available
 from ..strategies import ATTEMPTS_VARIABLE, target_of
 from .lives_family import plan_of
+from .rival import RivalError, rivals_in_processes
+from .rivals_family import RivalsFamily, faults_of_rivals
 from .search import Found
 
 __all__ = ["confirmed"]
@@ -19,6 +21,8 @@ _TIME_LIMIT = 10.0
 
 def confirmed(found: Found, executor: str | None) -> str:
     """Say whether real processes show the same fault; `executor` is a target, None the one of n00dles."""
+    if found.trial.family == RivalsFamily.name:
+        return _rivals(found, executor)
     if not found.trial.family.startswith("lives"):
         return ""
     if not found.trial.rest:
@@ -52,3 +56,16 @@ def confirmed(found: Found, executor: str | None) -> str:
     if broken:
         return f"in this process; processes of their own, killed for real, break {', '.join(broken)} instead"
     return "in this process only: processes of their own, killed for real, did not show it"
+
+
+def _rivals(found: Found, executor: str | None) -> str:
+    """Say whether two processes on one SQLite file do the same."""
+    with tempfile.TemporaryDirectory(prefix="n00dles-confirm-") as folder:
+        try:
+            first, second = rivals_in_processes(found.trial.spec, found.trial.rest[0], executor, Path(folder))
+        except RivalError as error:
+            return f"in this process only; of two processes: {error}"
+    faults = list(faults_of_rivals(found.trial.spec, first, second))
+    if faults:
+        return f"in this process, and again in two processes on one SQLite file: {faults[0][1]}"
+    return f"in this process only; of two processes on one SQLite file the second one {second.told}"

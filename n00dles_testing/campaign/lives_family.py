@@ -16,7 +16,7 @@ from .subjects import specs
 
 __all__ = ["LivesFamily", "plan_of"]
 
-_PLANS = 8
+_PLANS = 6
 """How many plans share one undisturbed run."""
 
 

@@ -27,9 +27,11 @@ _ELSEWHERE = (How.KILL, How.KILL, How.KILL, How.KILL, *_STOPS)
 _MOST_AWAITS = 12
 
 
-def plans_of(spec: PipelineSpec, *, most: int) -> st.SearchStrategy[tuple[Plan, ...]]:
+@st.composite
+def plans_of(draw: st.DrawFn, spec: PipelineSpec, *, most: int) -> tuple[Plan, ...]:
     """Draw up to `most` plans for runs of `spec`. Shrinks to one plan, of one kill, early in the run."""
-    return st.lists(_plan(_moments(spec)), min_size=1, max_size=most).map(tuple)
+    passed = _moments(spec)
+    return tuple(draw(_plan(passed)) for _ in range(draw(st.sampled_from((1, *(most,) * 5)))))
 
 
 @lru_cache(maxsize=64)

@@ -29,7 +29,7 @@ from .family import Fault, Judgement, Trial
 from .stage import RUN_ID, Stage
 from .subjects import specs
 
-__all__ = ["RivalsFamily"]
+__all__ = ["RivalsFamily", "faults_of_rivals"]
 
 _WAITS_SECONDS = 0.15
 """A second executor that has not called a node or ended after so long is one that waits."""
@@ -98,7 +98,7 @@ async def _judged(trial: Trial, stage: Stage) -> Judgement:
     story = (f"{'first':<9}{first.told}", f"{'second':<9}{'waited; ' if second.waited else ''}{second.told}")
     if not overlapped:
         return Judgement(vacuous=f"the first executor was never in {node}")
-    faults = list(_faults(trial.spec, first, second))
+    faults = list(faults_of_rivals(trial.spec, first, second))
     return Judgement(faults[:1], {"E16": 1}, lambda why: (*story, *([f"{'why':<9}{why}"] if why else [])))
 
 
@@ -140,7 +140,8 @@ def _stores(kind: str, stage: Stage) -> list[StateStore]:
     return [SQLiteStateStore(place) for _ in range(2 if kind == "two SQLite stores" else 1)]
 
 
-def _faults(spec: PipelineSpec, first: Ended, second: Ended) -> Iterator[Fault]:
+def faults_of_rivals(spec: PipelineSpec, first: Ended, second: Ended) -> Iterator[Fault]:
+    """Yield what two executors on one run may not do."""
     expected = predict(spec)
     counts = Counter([*first.calls, *second.calls])
     due = encode(expected.output)
