@@ -9,8 +9,9 @@ from ..crash.case import Case
 from ..crash.clauses import JUDGED
 from ..crash.story import tell
 from ..strategies import PipelineSpec, Prediction, predict
+from .failures import can_fail, healed
 from .family import Fault, Judgement
-from .oracle import can_fail, faults_of, healed
+from .oracle import faults_of
 from .stage import Scene, Stage
 
 __all__ = ["Subject"]

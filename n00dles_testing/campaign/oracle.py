@@ -7,26 +7,16 @@ argument was is told as the argument; so each fault has one name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from ..crash.history import History, Life, same
 from ..crash.typed import encode, first_difference, show
 from ..strategies import ALWAYS, BranchSpec, FanOutSpec, NodeSpec, PipelineSpec, Prediction, predict
 from ..strategies.spec import StepSpec, nodes_of
+from .failures import can_fail
 from .family import Fault
 
-__all__ = ["can_fail", "faults_of", "healed"]
-
-
-def healed(spec: PipelineSpec) -> PipelineSpec:
-    """Return `spec` as it would be if no node ever failed. What nodes get and return is the same."""
-    return replace(spec, steps=tuple(map(_healed_step, spec.steps)))
-
-
-def can_fail(spec: PipelineSpec) -> bool:
-    """Whether any attempt of any node is planned to fail."""
-    return any(node.fails for node in spec.nodes())
+__all__ = ["faults_of"]
 
 
 def faults_of(
@@ -165,16 +155,3 @@ def _has_attempts(spec: PipelineSpec, name: str) -> bool:
 def _is_unstorable(spec: PipelineSpec, name: str) -> bool:
     node = _node(spec, name)
     return node is not None and node.fails in (ALWAYS, 1, 2, 3) and node.failure == "unstorable"
-
-
-def _healed_step(step: StepSpec) -> StepSpec:
-    if isinstance(step, NodeSpec):
-        fallback = None if step.fallback is None else _healed_step(step.fallback)
-        assert fallback is None or isinstance(fallback, NodeSpec)
-        return replace(step, fails=0, fallback=fallback)
-    if isinstance(step, FanOutSpec):
-        return replace(step, members=tuple(map(_healed_step, step.members)))
-    if isinstance(step, BranchSpec):
-        routes = tuple(replace(route, step=_healed_step(route.step)) for route in step.routes)
-        return replace(step, routes=routes, default=None if step.default is None else _healed_step(step.default))
-    return replace(step, steps=tuple(map(_healed_step, step.steps)))

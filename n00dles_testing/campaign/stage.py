@@ -26,12 +26,13 @@ from ..crash.points import Plan
 from ..crash.scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun
 from ..crash.shape import Shape
 from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by
+from .failures import heals
 
 __all__ = ["RUN_ID", "Scene", "Stage"]
 
 RUN_ID = "campaign"
-_MOST_RESUMES = 2
-"""How often a run that fails by itself is resumed."""
+_MOST_RESUMES = 8
+"""How often a run that fails by itself, and will not do so for ever, is resumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class Stage:
 
     def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False) -> Scene:
         """Live a run of `spec`, disturbed as `plan` says, on a store in memory or in a SQLite file."""
+        resumes = _MOST_RESUMES if heals(spec) else 1
         self.played += 1
         place = self.place()
         planned = PlannedRun(
@@ -94,7 +96,7 @@ class Stage:
         world, counted = AttemptsInMemory(), dict[int, Counter[str]]()
         backend = _Backend(build(spec), self.executor)
         with counted_by(world):
-            ends = backend.lived(planned, lambda life: counted.update({life: Counter(world.counts)}))
+            ends = backend.lived(planned, lambda life: counted.update({life: Counter(world.counts)}), resumes)
         if on_disk:
             for path in Path(self._folder.name).glob(f"{Path(place).name}.db*"):
                 path.unlink()
@@ -110,23 +112,23 @@ _MIDDLE = 1
 class _Backend(InProcess):
     """Lives one run after the other, and more lives of it than a crash explorer needs."""
 
-    def lived(self, planned: PlannedRun, begins: Callable[[int], None]) -> list[LifeEnd]:
-        """Live `planned` to its end; `begins` is told each life."""
+    def lived(self, planned: PlannedRun, begins: Callable[[int], None], resumes: int) -> list[LifeEnd]:
+        """Live `planned` to its end; `begins` is told each life. A run that fails is resumed so often."""
         kept: StateStore | None = InMemoryStateStore() if planned.store == "memory://" else None
         ends: list[LifeEnd] = []
-        requests = self._requests(planned, ends)
+        requests = self._requests(planned, ends, resumes)
         for request in requests:
             begins(request.life)
             ends.append(self._live(request, kept=kept))
         return ends
 
-    def _requests(self, planned: PlannedRun, ends: list[LifeEnd]) -> Iterator[LifeRequest]:
+    def _requests(self, planned: PlannedRun, ends: list[LifeEnd], resumes: int) -> Iterator[LifeRequest]:
         """Give one life after the other, and look at how each has ended."""
         for life, point in enumerate([*planned.plan, None], 1):
             yield LifeRequest(planned, life, point)
             if point is None or not self._was_disturbed(planned, life):
                 break
-        for _ in range(_MOST_RESUMES):
+        for _ in range(resumes):
             if ends[-1].exit_code == EXIT_FAILED:
                 yield LifeRequest(planned, len(ends) + 1)
         if ends[-1].exit_code == EXIT_FINISHED:

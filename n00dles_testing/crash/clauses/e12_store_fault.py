@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ..case import Case
 from ..history import Life, Save
 from .documentation import documented
-from .endings import pairs, raised
+from .endings import pairs, raised, turned_down
 from .wording import named
 
 __all__ = ["CLAUSE"]
@@ -89,6 +89,7 @@ def _committed(case: Case, life: Life) -> set[str]:
 
 
 def _some_node_failed(life: Life) -> bool:
+    """Whether a node has really failed, be it that the executor says so of one whose save has failed."""
     last = {call.node: call for call in life.calls}
     return any(raised(call) for call in last.values())
 

@@ -21,7 +21,7 @@ from ..case import Case
 from ..history import Life
 from ..points import How
 from .documentation import documented
-from .endings import pairs, raised, still_going
+from .endings import failed_nodes, pairs, still_going, turned_down
 
 __all__ = ["CLAUSE"]
 
@@ -81,7 +81,8 @@ def _wrong_end(life: Life) -> Iterator[tuple[str, str]]:
 
 def _has_a_reason(life: Life) -> bool:
     """Whether the store is at fault, or a node has failed by itself: the run may end for either."""
-    return life.outcomes[0].get("blame") == "store" or any(raised(call) for call in life.calls)
+    by_itself = any(raised(call) for call in life.calls) or bool(turned_down(life))
+    return life.outcomes[0].get("blame") == "store" or by_itself
 
 
 def _goes_on(life: Life) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from ..history import Call, History, Life
 from ..points import How
 
-__all__ = ["ended_by_itself", "failed_nodes", "failing", "pairs", "raised", "segments", "stalled_lives", "still_going"]
+__all__ = [
+    "ended_by_itself",
+    "failed_nodes",
+    "failing",
+    "pairs",
+    "raised",
+    "segments",
+    "stalled_lives",
+    "still_going",
+    "turned_down",
+]
 
 _FROM_OUTSIDE = ("CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit", "SimulatedDeath")
 
@@ -38,7 +48,8 @@ def segments(history: History) -> list[list[Life]]:
     rows: list[list[Life]] = [[]]
     for life in history.working:
         rows[-1].append(life)
-        if failing(life) or (life.outcomes and life.outcomes[0].get("blame") == "node"):
+        # A run that is told to end while it is failing ends as one that was told to end, and has failed all the same.
+        if failing(life) or _given_up(life) or (life.outcomes and life.outcomes[0].get("blame") == "node"):
             rows.append([])
     return [row for row in rows if row]
 
@@ -61,14 +72,14 @@ def raised(call: Call) -> bool:
 
 
 def failed_nodes(life: Life) -> list[str]:
-    """Return the nodes whose last call in this life raised, or that the executor gave up."""
+    """Return the nodes whose last call in this life raised, or returned what the executor then refused."""
     last = {call.node: call for call in life.calls}
-    given_up = {
+    refused = {
         said.fields["node"]
         for said in life.events
         if said.event == "node_failed" and said.fields.get("fallback") is None
     }
-    return [node for node, call in last.items() if raised(call) or (node in given_up and call.ended is not None)]
+    return [node for node, call in last.items() if raised(call) or (call.succeeded and node in refused)]
 
 
 def still_going(life: Life) -> Iterator[str]:
