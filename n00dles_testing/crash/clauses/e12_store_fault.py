@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ..case import Case
 from ..history import Life, Save
 from .documentation import documented
-from .endings import pairs, raised, turned_down
+from .endings import pairs, raised
 from .wording import named
 
 __all__ = ["CLAUSE"]

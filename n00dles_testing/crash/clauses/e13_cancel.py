@@ -21,7 +21,7 @@ from ..case import Case
 from ..history import Life
 from ..points import How
 from .documentation import documented
-from .endings import failed_nodes, pairs, still_going, turned_down
+from .endings import failed_nodes, pairs, still_going
 
 __all__ = ["CLAUSE"]
 
@@ -81,8 +81,7 @@ def _wrong_end(life: Life) -> Iterator[tuple[str, str]]:
 
 def _has_a_reason(life: Life) -> bool:
     """Whether the store is at fault, or a node has failed by itself: the run may end for either."""
-    by_itself = any(raised(call) for call in life.calls) or bool(turned_down(life))
-    return life.outcomes[0].get("blame") == "store" or by_itself
+    return life.outcomes[0].get("blame") == "store" or bool(failed_nodes(life))
 
 
 def _goes_on(life: Life) -> Iterator[tuple[str, str]]:

@@ -19,7 +19,7 @@ from ..case import Case
 from ..history import Life
 from .documentation import documented
 from .e04_same_output import same_output
-from .endings import failing
+from .endings import failed_nodes, failing
 from .wording import whose_fault
 
 __all__ = ["CLAUSE"]
@@ -30,7 +30,7 @@ def chains_end_well(case: Case) -> Iterator[tuple[str, str]]:
     lives = case.history.working
     if not chains(case):
         return
-    if not case.baseline.unsettled_output:
+    if not case.baseline.unsettled_output and not any(failed_nodes(life) for life in lives if failing(life)):
         for message, why in same_output(case):
             yield f"after {_disturbed(case)} disturbed lives {message}", why
     went_well = False

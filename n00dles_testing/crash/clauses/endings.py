@@ -17,7 +17,6 @@ __all__ = [
     "segments",
     "stalled_lives",
     "still_going",
-    "turned_down",
 ]
 
 _FROM_OUTSIDE = ("CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit", "SimulatedDeath")
@@ -74,12 +73,17 @@ def raised(call: Call) -> bool:
 def failed_nodes(life: Life) -> list[str]:
     """Return the nodes whose last call in this life raised, or returned what the executor then refused."""
     last = {call.node: call for call in life.calls}
-    refused = {
+    given_up = _given_up(life)
+    return [node for node, call in last.items() if raised(call) or (call.succeeded and node in given_up)]
+
+
+def _given_up(life: Life) -> set[str]:
+    """Return the nodes of which the executor said that no attempt is left."""
+    return {
         said.fields["node"]
         for said in life.events
         if said.event == "node_failed" and said.fields.get("fallback") is None
     }
-    return [node for node, call in last.items() if raised(call) or (call.succeeded and node in refused)]
 
 
 def still_going(life: Life) -> Iterator[str]:
