@@ -13,11 +13,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self, cast, get_args
 
-from .errors import CorruptCheckpointError, SerializationError
+from .errors import CorruptCheckpointError, SerializationError, StoreVersionError
 from .records import NodeRecord, RunHead, SaveBatch, Status, StoredOutput
 from .serialization import JSONValue, dumps, loads, to_stored
 
-__all__ = ["PipelineContext", "stored_inputs"]
+__all__ = ["SCHEMA", "PipelineContext", "stored_inputs"]
+
+SCHEMA = 1
+"""The version of the record; a record without one is of this or an earlier release."""
 
 
 class _Outputs(dict[str, JSONValue]):
@@ -282,6 +285,7 @@ class PipelineContext:
     def to_dict(self) -> dict[str, Any]:
         """Return the whole record in plain JSON types; it shares nothing with the context."""
         record: dict[str, Any] = {
+            "schema": SCHEMA,
             "run_id": self.run_id,
             "inputs": self.inputs,
             "completed": self._completed,
@@ -303,10 +307,12 @@ class PipelineContext:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """Read a record of this release, or one that carries only run_id, inputs, completed and order.
 
-        Everything in it counts as saved. Raises `CorruptCheckpointError` if it is not such a record.
+        Everything in it counts as saved. Raises `CorruptCheckpointError` if it is not such a record, and
+        `StoreVersionError` for one of a later release.
         """
         try:
             _check_types(record, _FIELD_TYPES)
+            _check_schema(record)
             context = cls(
                 record["run_id"],
                 record["inputs"],
@@ -359,7 +365,7 @@ _NUMBER = (int, float)
 _TEXT_OR_NONE = (str, type(None))
 _FIELD_TYPES: dict[str, type | tuple[type, ...]] = {
     **dict.fromkeys(("run_id", "incarnation", "status"), str),
-    **dict.fromkeys(("revision", "lives", "stalled"), int),
+    **dict.fromkeys(("schema", "revision", "lives", "stalled"), int),
     **dict.fromkeys(("elapsed_ms", "created_at", "updated_at"), _NUMBER),
     **dict.fromkeys(("pipeline", "error"), _TEXT_OR_NONE),
     "signature": list,
@@ -377,6 +383,19 @@ def _check_types(record: Mapping[str, Any], types: Mapping[str, type | tuple[typ
             raise TypeError(f"its {name} is {record[name]!r}")
     if "status" in types and record.get("status", "running") not in get_args(Status):
         raise ValueError(f"its status is {record['status']!r}")
+
+
+def _check_schema(record: Mapping[str, Any]) -> None:
+    schema = record.get("schema", SCHEMA)
+    if schema > SCHEMA:
+        run_id = record.get("run_id")
+        raise StoreVersionError(
+            f"the record of run {run_id!r} has schema version {schema}, and this release reads {SCHEMA}. It is left as "
+            "it is; upgrade this package, or use another store.",
+            run_id=run_id if isinstance(run_id, str) else None,
+        )
+    if schema < 1:
+        raise ValueError(f"its schema is {schema}")
 
 
 def stored_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:

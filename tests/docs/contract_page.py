@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from n00dles_testing.conformance import implemented
 from n00dles_testing.conformance.contract import LEVELS
 from n00dles_testing.conformance.mutants import all_mutants
 from n00dles_testing.conformance.sentences import SENTENCES
-from n00dles_testing.crash.judge import CLAUSES
+from n00dles_testing.crash.clauses import CLAUSES
+from tests.docs.clauses_page import checked_by, linked
 from tests.n00dles_testing.crash import mutants as executors
 
 _INTRODUCTION = """# The contract
 
 What a state store and an executor owe to whoever relies on them. An id never changes its meaning. The clauses of a
-store are checked by `n00dles-testing check`, those of an executor by `n00dles-testing explore` and
-pytest's `crash_safety` fixture. A clause without a check says so: nothing is known of it, and no report counts it.
+store are checked by `n00dles-testing check`, those of an executor by `n00dles-testing explore` and pytest's
+`crash_safety` fixture (on a pipeline of yours) and by `n00dles-testing executor` (on generated ones). A clause without
+a check says so: nothing is known of it, and no report counts it.
 
 A clause's *mutants* are stores or executors that break it on purpose. The tests of this project show that each is
 caught; of every clause, at least one by that clause alone."""
 
 _UNCHECKED = "*Not checked by this release.*"
-_REPORT = re.compile(r"\b([\w.-]+/[\w.-]+) (?:PR )?#(\d+)")
 
 
 def contract_page() -> str:
@@ -37,11 +38,15 @@ def contract_page() -> str:
         for id_ in ids:
             lines += _clause(id_, documents.get(id_), broken_by.get(id_, []))
     lines += ["", "## Executors"]
-    documents = {clause.id: inspect.getdoc(clause.check) or "" for clause in CLAUSES}
+    lines += [
+        "",
+        "What each means, where its fault was seen and how it is mended: [executor-clauses.md](executor-clauses.md).",
+    ]
     broken_by = _broken_executors()
-    for id_ in (id_ for id_ in SENTENCES if id_.startswith("E")):
-        lines += _clause(id_, documents.get(id_), broken_by.get(id_, []))
-    return "\n".join([*lines, ""])
+    for clause in CLAUSES:
+        document = f"Checked by {checked_by(clause)}. [More](executor-clauses.md#{clause.id.lower()})."
+        lines += _clause(clause.id, document, broken_by.get(clause.id, []))
+    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
 
 
 def _clause(id_: str, document: str | None, mutants: list[str]) -> Iterator[str]:
@@ -54,12 +59,9 @@ def _clause(id_: str, document: str | None, mutants: list[str]) -> Iterator[str]
         line = _one_line(paragraph)
         yield from (line[:1].upper() + line[1:], "")
     if reports:
-        yield from (f"Seen in: {_REPORT.sub(_link, _one_line(reports))}", "")
-    yield from ("Mutants:", "", *(f"- {mutant}" for mutant in mutants))
-
-
-def _link(report: re.Match[str]) -> str:
-    return f"[{report[0]}](https://github.com/{report[1]}/issues/{report[2]})"
+        yield from (f"Seen in: {linked(_one_line(reports))}", "")
+    if mutants:
+        yield from ("Mutants:", "", *(f"- {mutant}" for mutant in mutants))
 
 
 def _broken_stores() -> dict[str, list[str]]:
@@ -73,9 +75,16 @@ def _broken_stores() -> dict[str, list[str]]:
 
 def _broken_executors() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for kind in vars(executors).values():
-        if isinstance(kind, type) and issubclass(kind, executors.Executor) and kind.breaks:
-            found.setdefault(kind.breaks, []).append(_described(kind))
+    for path in sorted(Path(executors.__file__).parent.glob("mutants*.py")):
+        module = importlib.import_module(f"{executors.__package__}.{path.stem}")
+        for kind in vars(module).values():
+            if not isinstance(kind, type) or kind.__module__ != module.__name__:
+                continue
+            breaks: str = getattr(kind, "breaks", None) or ""
+            for id_ in breaks.split()[:1]:
+                also = breaks.split()[1:]
+                seen = f" {', '.join(also)} see{'s' if len(also) == 1 else ''} it as well." if also else ""
+                found.setdefault(id_, []).append(_described(kind) + seen)
     return found
 
 

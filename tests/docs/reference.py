@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TypeVar
 
 from n00dles import errors, events
+from tests.docs.clauses_page import clauses_page
 from tests.docs.contract_page import contract_page
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +62,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "events.md": events_page,
     "cli.md": cli_page,
     "contract.md": contract_page,
+    "executor-clauses.md": clauses_page,
 }
 
 _OBSERVER_EXAMPLE = """```python

@@ -10,7 +10,7 @@ import n00dles
 from n00dles_testing.conformance import implemented
 from n00dles_testing.conformance.contract import LEVELS
 from n00dles_testing.conformance.sentences import SENTENCES
-from n00dles_testing.crash.judge import CLAUSES
+from n00dles_testing.crash.clauses import CLAUSES
 from n00dles_testing.verdicts import Verdict
 from tests.docs.reference import PAGES, ROOT
 
@@ -39,6 +39,17 @@ def test_the_contract_has_a_sentence_for_every_clause_and_says_which_are_checked
     checked = {clause.id for clause in implemented()} | {clause.id for clause in CLAUSES}
     assert unchecked == set(sections) - checked
     assert [id_ for id_ in sorted(checked) if "\n- `" not in sections[id_]] == []
+
+
+def test_each_clause_of_an_executor_says_where_its_fault_was_seen_and_how_to_mend_it() -> None:
+    text = (ROOT / "docs" / "reference" / "executor-clauses.md").read_text(encoding="utf-8")
+    sections = {section.split()[0]: section for section in text.split("\n## ")[1:]}
+
+    assert list(sections) == [f"E{number:02}" for number in range(1, 19)]
+    assert [
+        id_ for id_, section in sections.items() if not re.search(r"\*\*Seen in:\*\*\n\n- \[.*\]\(https://", section)
+    ] == []
+    assert [id_ for id_, section in sections.items() if "\n**Fix:** " not in section] == []
 
 
 def test_the_reference_names_every_verdict() -> None:

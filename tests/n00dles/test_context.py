@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from n00dles import CorruptCheckpointError, PipelineContext, SerializationError
+from n00dles import CorruptCheckpointError, PipelineContext, SerializationError, StoreVersionError
 from n00dles.records import NodeRecord
 
 json_values = st.recursive(
@@ -270,6 +270,8 @@ GOOD: dict[str, Any] = {"run_id": "r", "inputs": {"x": 1}, "completed": {"a": 1}
         json.dumps(GOOD | {"nodes": {"a": {"unknown": 5}}}),
         json.dumps(GOOD | {"nodes": {"a": {"attempts": "two"}}}),
         json.dumps(GOOD | {"signature": 5}),
+        json.dumps(GOOD | {"schema": 0}),
+        json.dumps(GOOD | {"schema": "1"}),
     ],
     ids=lambda text: text[:60],
 )
@@ -278,13 +280,18 @@ def test_what_is_no_record_is_refused_as_damaged(text: str) -> None:
         PipelineContext.from_json(text)
 
 
-@given(json_values, st.sampled_from([*GOOD, "revision", "nodes", "status", "signature", "incarnation", "error"]))
+def test_a_record_of_a_later_release_is_refused_and_not_read_as_far_as_it_goes() -> None:
+    with pytest.raises(StoreVersionError, match=r"the record of run 'r' has schema version 2, and this release reads 1"):
+        PipelineContext.from_dict(GOOD | {"schema": 2})
+
+
+@given(json_values, st.sampled_from([*GOOD, "schema", "revision", "nodes", "status", "signature", "incarnation", "error"]))
 def test_a_record_with_any_field_replaced_is_refused_or_read(value: Any, field: str) -> None:
     record = GOOD | {field: value}
 
     try:
         ctx = PipelineContext.from_dict(record)
-    except CorruptCheckpointError:
+    except (CorruptCheckpointError, StoreVersionError):
         return
 
     assert PipelineContext.from_json(ctx.to_json()).to_dict() == ctx.to_dict()
