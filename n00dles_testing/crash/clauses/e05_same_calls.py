@@ -103,7 +103,7 @@ def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, st
             if not calls:
                 continue
             # What a life has cost that was cut short may be saved, or be lost with it; that of the last one is not.
-            most = sum(map(cost, calls))
+            most = sum(map(cost, calls)) + (_only_announced(case, name) if what == "attempts" else 0)
             least = sum(cost(call) for call in calls if call.life == calls[-1].life)
             if not least <= trace[what] <= most:
                 known = f"{least}" if least == most else f"{least} to {most}"
@@ -111,6 +111,13 @@ def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, st
     total = sum(trace["input_tokens"] + trace["output_tokens"] for trace in traces.values())
     if outcome["tokens"] != total:
         yield f"the result says {outcome['tokens']} tokens in all, and its traces add up to {total}", ""
+
+
+def _only_announced(case: Case, node: str) -> int:
+    """Count the attempts that began for the executor, and were ended from outside before they came to a call."""
+    announced = [said for life in case.history.working for said in life.events if said.event == "node_started"]
+    calls = sum(call.node == node for call in case.history.calls)
+    return max(0, sum(said.fields["node"] == node for said in announced) - calls)
 
 
 _COSTS: dict[str, Callable[[Call], int]] = {

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from ..case import Case
 from ..history import Life, Save
 from .documentation import documented
-from .endings import pairs, raised
+from .endings import failed_nodes, pairs, raised
 from .wording import named
 
 __all__ = ["CLAUSE"]
@@ -89,9 +89,10 @@ def _committed(case: Case, life: Life) -> set[str]:
 
 
 def _some_node_failed(life: Life) -> bool:
-    """Whether a node has really failed, be it that the executor says so of one whose save has failed."""
-    last = {call.node: call for call in life.calls}
-    return any(raised(call) for call in last.values())
+    """Whether a node has really failed; that the executor says so of one whose save has failed is no proof."""
+    raising = {call.node for call in life.calls if raised(call)}
+    unsaved = {node for save in life.saves if save.error is not None for node in save.nodes}
+    return any(node in raising or node not in unsaved for node in failed_nodes(life))
 
 
 def _not_in_hand(life: Life, following: Life) -> Iterator[tuple[str, str]]:
