@@ -115,9 +115,13 @@ def _same_sums(case: Case, outcome: Mapping[str, Any]) -> Iterator[tuple[str, st
 
 def _only_announced(case: Case, node: str) -> int:
     """Count the attempts that began for the executor, and were ended from outside before they came to a call."""
-    announced = [said for life in case.history.working for said in life.events if said.event == "node_started"]
-    calls = sum(call.node == node for call in case.history.calls)
-    return max(0, sum(said.fields["node"] == node for said in announced) - calls)
+    announced = [
+        said
+        for life in case.history.working
+        for said in life.events
+        if said.event == "node_started" and said.fields["node"] == node
+    ]
+    return max(0, len(announced) - sum(call.node == node for call in case.history.calls))
 
 
 _COSTS: dict[str, Callable[[Call], int]] = {
