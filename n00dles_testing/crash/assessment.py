@@ -10,7 +10,7 @@ from .case import Baseline, Case, Clause
 from .clauses import JUDGED as CLAUSES
 from .exploration import ExplorationRow
 from .history import History, Life
-from .points import Plan
+from .points import How, Plan
 from .story import tell
 
 __all__ = ["Played", "assess", "clause_results", "not_disturbed"]
@@ -54,6 +54,7 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
         plan=played.plan,
         killed_by=killed.end.signal if killed is not None and killed.end is not None else None,
         simulated=killed is not None and killed.end is not None and killed.end.simulated,
+        disturbed=not vacuous and played.plan[-1].how is not How.KILL,
         on_disk=_on_disk(_life(history, len(played.plan) + 1)),
         paid=played.paid,
         calls=len(history.calls),
@@ -104,11 +105,12 @@ def _result(clause: Clause, own: list[Finding], scenarios: int, baseline: Baseli
 
 
 def not_disturbed(history: History, plan: Plan) -> str:
-    """Say why this scenario shows nothing, if so: a life did not die at its point by signal 9."""
+    """Say why this scenario shows nothing, if so: a life did not die at its point by signal 9, or was not disturbed."""
     for number, point in enumerate(plan, 1):
         life = _life(history, number)
-        if life is None or not life.died_as_planned:
-            return f"the kill {point} of life {number} did not happen: {_instead(life)}"
+        if life is None or not life.was_disturbed:
+            what = "the kill" if point.how is How.KILL else "the disturbance"
+            return f"{what} {point} of life {number} did not happen: {_instead(life)}"
         if others := _may_have_hit(life):
             return (
                 f"whether the kill {point} of life {number} hit the request that was meant cannot be told: {others} "
@@ -136,6 +138,8 @@ def _instead(life: Life | None) -> str:
     if life.end is not None and life.end.timed_out:
         return f"it did not get there within {life.end.seconds:.0f} s"
     if life.at_point is not None:
+        if life.how is not How.KILL:
+            return "it was there, and ended before it could be told"
         how = f"signal {life.end.signal}" if life.end is not None and life.end.signal else "no signal at all"
         return f"it was there, and ended by {how}"
     if life.outcomes and not life.outcomes[-1]["ok"]:
@@ -162,4 +166,4 @@ def _times(count: int, what: str) -> str:
 
 
 def _skipped(count: int) -> str:
-    return f"{_times(count, 'scenario')} not counted: the kill did not happen" if count else ""
+    return f"{_times(count, 'scenario')} not counted: the kill or disturbance did not happen" if count else ""

@@ -32,7 +32,7 @@ from .import_limit import import_limit
 from .instrument import Trigger
 from .ledger import LedgerWriter
 from .life import Executor, ReferenceExecutor, live, write_failure
-from .points import Kind, Point
+from .points import How, Kind, Point
 from .recorded_store import Fence
 from .scenario import EXIT_FAILED, EXIT_FINISHED, BackendError, LifeRequest, PlannedRun, Subject
 
@@ -90,15 +90,17 @@ def shares_store(text: str | None) -> bool:
 
 
 def live_and_exit(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> NoReturn:
-    """Live one life, and the one after its end if it goes on, and end this process; it never returns."""
+    """Live one life, and those that follow in the same process, and end this process; it never returns."""
     code = EXIT_FAILED
     try:
         os.environ.update(request.scenario.environment)
         random.seed()  # forked children would all draw the same numbers
-        if _live_through(request, pipeline, executor):
-            code = EXIT_FINISHED
-            if request.goes_on:
-                _live_through(request.afterlife, pipeline, executor)
+        following: LifeRequest | None = request
+        while following is not None:
+            finished = _live_through(following, pipeline, executor)
+            if finished and not following.again:
+                code = EXIT_FINISHED
+            following = following.following(finished)
     finally:
         for stream in (sys.stdout, sys.stderr):
             _flush(stream)
@@ -108,6 +110,8 @@ def live_and_exit(request: LifeRequest, pipeline: Pipeline, executor: Executor) 
 def _live_through(request: LifeRequest, pipeline: Pipeline, executor: Executor) -> bool:
     """Live one life on an event loop of its own, and return whether the run returned a result."""
     ledger = LedgerWriter(request.scenario.ledger, request.life)
+    if request.point is not None and request.point.how is How.INTERRUPT:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # who started us may have it ignored
     try:
         ok = asyncio.run(_live(request, pipeline, executor, ledger))
         if request.scenario.record:
@@ -125,9 +129,10 @@ async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, le
         ledger,
         point,
         _die,
-        line=scenario.lines.get(str(point)),
+        line=scenario.line_of(point),
         record=scenario.record,
         arm=_arm_for(point),
+        interrupt=_interrupt,
     )
     async with scenario_store(scenario.store, scenario.location) as store:
         return await live(request, pipeline, executor, store=store, trigger=trigger, fence=Fence())
@@ -139,9 +144,13 @@ def _die() -> NoReturn:
         time.sleep(1)
 
 
+def _interrupt() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def _arm_for(point: Point | None) -> Callable[[str | None], None] | None:
     control = os.environ.get(CONTROL_VARIABLE)
-    if point is None or point.kind is not Kind.DURING or not control:
+    if point is None or point.kind is not Kind.DURING or point.how is not How.KILL or not control:
         return None
     return lambda key: _arm_kill(control, key)
 
@@ -201,6 +210,6 @@ def main(request_file: str) -> None:
         with open(answer, "w", encoding="utf-8") as file:
             json.dump(described, file)
         return
-    point = Point.parse(form["point"]) if form["point"] else None
-    request = LifeRequest(PlannedRun.from_dict(form["scenario"]), form["life"], point, form["again"])
+    scenario, life = PlannedRun.from_dict(form["scenario"]), form["life"]
+    request = LifeRequest(scenario, life, again=True) if form["again"] else LifeRequest.planned(scenario, life)
     live_and_exit(request, pipeline, executor)

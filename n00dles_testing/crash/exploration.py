@@ -23,18 +23,20 @@ _WHAT_TO_DO = (
 
 @dataclass(frozen=True, slots=True)
 class ExplorationRow:
-    """One scenario: killed at `point`, resumed, and judged. `plan` has the kills of earlier lives before that one.
+    """One scenario: killed or disturbed at `point`, resumed, and judged. `plan` has those of earlier lives before it.
 
     `killed_by` is the number of the signal that it died by, None if it did not die so; `simulated` if death was an
-    exception. `on_disk` are the nodes that the store held after the kill, None if it had no record of the run.
-    `paid` is what the LLM server was paid for in all lives (None if nobody counts), `recalled` the completed nodes that
-    were called again. `same_output` is None if that could not be told. `occasions` says how often this scenario could
-    have broken each clause; it is empty if the kill did not happen. `lives` counts those that had to work.
+    exception; `disturbed` if it was disturbed otherwise, as planned. `on_disk` are the nodes that the store held after
+    it, None if it had no record of the run. `paid` is what the LLM server was paid for in all lives (None if nobody
+    counts), `recalled` the completed nodes that were called again. `same_output` is None if that could not be told.
+    `occasions` says how often this scenario could have broken each clause; it is empty if the kill or disturbance did
+    not happen. `lives` counts those that had to work.
     """
 
     plan: Plan
     killed_by: int | None
     simulated: bool
+    disturbed: bool
     on_disk: tuple[str, ...] | None
     paid: int | None
     calls: int
@@ -71,7 +73,9 @@ class ExplorationRow:
             "label": self.label,
             "plan": [str(point) for point in self.plan],
             "killed_by": self.killed_by,
+            "how": str(self.point.how),
             "simulated": self.simulated,
+            "disturbed": self.disturbed,
             "on_disk": None if self.on_disk is None else list(self.on_disk),
             "paid": self.paid,
             "calls": self.calls,
@@ -183,5 +187,6 @@ class ExplorationReport:
 
 def _label(point: Point, life: int) -> str:
     if life > 1 and point.kind in OPENING:
-        return f"life {life}, {point.kind.partition('-')[0]} opening save"
+        opening = "the opening save" if point.how.is_store_fault else f"{point.kind.partition('-')[0]} opening save"
+        return f"life {life}, {point.how.label(opening)}"
     return point.label

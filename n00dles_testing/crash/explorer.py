@@ -1,4 +1,4 @@
-"""Kill a pipeline at each of its crash points, resume it, and judge what came of it."""
+"""Kill or disturb a pipeline at each of its crash points, resume it, and judge what came of it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .assessment import clause_results
 from .backends import Environment, prepare
 from .exploration import ExplorationError, ExplorationReport, Progress
 from .player import Paid, Player
-from .points import Plan
+from .points import How, Plan
 from .scenario import BackendError
 from .trial import Trial, share
 from .undisturbed import observe
@@ -34,6 +34,7 @@ def explore(
     store: Any = None,
     mode: str | None = None,
     at: Sequence[str] | None = None,
+    how: str | Sequence[str] | None = None,
     budget: int | None = None,
     plans: Sequence[Plan] | None = None,
     lives: int = 1,
@@ -52,7 +53,8 @@ def explore(
     each scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is
     fork), "spawn" or "in-process".
 
-    `at` names the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
+    `how` names what is done at the points (see `points.How`), or is "all" of it: a kill, if it is not given. `at` names
+    the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
     default one a processor, at most two). `plans` are tried instead of every crash point, each with one point a life
     that is killed. With `lives`, so many lives in a row are killed: the resumed run too, at each of its own points; a
     `budget` is then shared among the first kills, the second ones and so on. `time_limit` is seconds a life; one that
@@ -67,6 +69,10 @@ def explore(
     started = time.monotonic()
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
+    try:
+        hows = How.read(how, at)
+    except ValueError as error:
+        raise ExplorationError(str(error)) from error
     stored = stored_inputs(inputs)
     setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor, time_limit=time_limit)
     if not callable(environment) and (paid is not None or setup.pays_before_death):
@@ -76,10 +82,10 @@ def explore(
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
             told = on_progress or _ignore
             told(Progress(0, 0))
-            usual = observe(player)
-            trial = Trial(player, usual, workers=setup.lanes(workers), on_progress=told)
-            trial.kill_as_planned(usual.plans if plans is None else plans, at=at, budget=share(budget, 0, lives))
-            trial.kill_more_lives(lives, budget)
+            usual = observe(player, hows)
+            trial = Trial(player, usual, hows=hows, workers=setup.lanes(workers), on_progress=told)
+            trial.as_planned(usual.plans if plans is None else plans, at=at, budget=share(budget, 0, lives))
+            trial.more_lives(lives, budget)
             trial.doubt()
             return _report(player, trial, started, allow_unknown=allow_unknown)
     except (BackendError, ConfigurationError) as error:

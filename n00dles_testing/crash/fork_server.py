@@ -19,6 +19,7 @@ from itertools import islice
 from typing import Any
 
 from ..interpreters import start_talking
+from .ledger import Entry, read_ledger
 from .scenario import BackendError, LifeEnd, PlannedRun, Subject
 
 __all__ = ["ForkServer", "fork_is_available"]
@@ -68,6 +69,10 @@ class ForkServer:
             done = sent.pop(reply["id"])
             send()  # before the caller judges this one, so that nobody waits for anybody
             yield done, [LifeEnd(**end) for end in reply["lives"]]
+
+    def entries(self, scenario: PlannedRun) -> list[Entry]:
+        """Return the ledger of a scenario that was lived."""
+        return read_ledger(scenario.ledger)
 
     def close(self) -> None:
         """End the server and, with it, any child that lives."""

@@ -14,7 +14,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, NoReturn
@@ -43,7 +43,7 @@ class _Lane:
     """One scenario on its way, and the life that it is in."""
 
     scenario: PlannedRun
-    steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]]
+    steps: Generator[LifeRequest, Sequence[LifeEnd], list[LifeEnd]]
     request: LifeRequest
     pid: int
     watch: int | None
@@ -52,8 +52,8 @@ class _Lane:
 
     @property
     def deadline(self) -> float:
-        """When this life has to be over, in monotonic seconds."""
-        return self.started + self.scenario.time_limit
+        """When this process has to be over, in monotonic seconds."""
+        return self.started + self.request.time_limit
 
 
 class _Server:
@@ -130,16 +130,19 @@ class _Server:
         if lane.watch is not None:
             os.close(lane.watch)
         seconds = time.monotonic() - lane.started
-        end = life_end(lane.request, lane.pid, status, seconds, timed_out=lane.timed_out)
+        end = life_end(lane.request.last, lane.pid, status, seconds, timed_out=lane.timed_out)
         try:
-            self._lanes.append(self._begin(lane.scenario, lane.steps, lane.steps.send(end)))
+            self._lanes.append(self._begin(lane.scenario, lane.steps, lane.steps.send([end])))
         except StopIteration as stop:
             if lane.scenario.record:
                 _warm(lane.scenario)
             self._reply({"id": lane.scenario.id, "lives": [asdict(end) for end in stop.value]})
 
     def _begin(
-        self, scenario: PlannedRun, steps: Generator[LifeRequest, LifeEnd, list[LifeEnd]], request: LifeRequest
+        self,
+        scenario: PlannedRun,
+        steps: Generator[LifeRequest, Sequence[LifeEnd], list[LifeEnd]],
+        request: LifeRequest,
     ) -> _Lane:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # else the child would print it again

@@ -117,6 +117,17 @@ class Life:
         """Whether it was alive at its crash point, and then died by signal 9."""
         return self.at_point is not None and self.end is not None and self.end.was_killed
 
+    @property
+    def was_disturbed(self) -> bool:
+        """Whether what was to be done to it has been done: it was killed at its point, or disturbed there otherwise.
+
+        One that was disturbed and did not end has been, all the same.
+        """
+        if self.how in (None, How.KILL):
+            return self.died_as_planned
+        hung = self.end is not None and self.end.timed_out
+        return self.at_point is not None and (hung or bool(self.left and self.left["delivered"]))
+
 
 class History:
     """All lives of one scenario."""
@@ -128,7 +139,9 @@ class History:
             life = by_number.setdefault(entry.life, Life(entry.life))
             _take(life, position, entry)
         for end in ends:
-            by_number.setdefault(end.life, Life(end.life)).end = end
+            # A process that was to have several lives may have ended before the last of them.
+            known = end.life if end.life in by_number else _last_of(end.pid, entries, default=end.life)
+            by_number.setdefault(known, Life(known)).end = end
         self.lives = [by_number[number] for number in sorted(by_number)]
 
     @property
@@ -166,6 +179,10 @@ class History:
                     if save.acknowledged:
                         reasons |= dict.fromkeys(save.nodes, f"its save was acknowledged in life {earlier.number}")
         return reasons
+
+
+def _last_of(pid: int, entries: Sequence[Entry], *, default: int) -> int:
+    return max((entry.life for entry in entries if entry.pid == pid), default=default)
 
 
 def _take(life: Life, position: int, entry: Entry) -> None:

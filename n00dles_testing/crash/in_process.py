@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
+from n00dles import api
 from n00dles.pipeline import Pipeline
 from n00dles.stores.base import StateStore
 from n00dles.stores.memory import InMemoryStateStore
@@ -56,7 +57,7 @@ class InProcess:
         """Live one scenario after the other; there is one process, so there is one lane."""
         for scenario in scenarios:
             memory = self._make_store() if self._store is None and scenario.store == "memory://" else None
-            yield scenario, play_one(scenario, partial(self._live, kept=self._store or memory))
+            yield scenario, play_one(scenario, partial(self._live_process, kept=self._store or memory))
 
     def entries(self, scenario: PlannedRun) -> list[Entry]:
         """Return the ledger of a scenario that was lived. One without a file is kept here until it is asked for."""
@@ -71,6 +72,16 @@ class InProcess:
             return LedgerWriter(scenario.ledger, request.life)
         return MemoryLedger(self._entries.setdefault(scenario.id, []), request.life)
 
+    def _live_process(self, request: LifeRequest, *, kept: StateStore | None) -> list[LifeEnd]:
+        """Live the lives that a process of their own would have."""
+        ends: list[LifeEnd] = []
+        following: LifeRequest | None = request
+        with _fresh_process():
+            while following is not None:
+                ends.append(self._live(following, kept=kept))
+                following = following.following(ends[-1].exit_code == EXIT_FINISHED)
+        return ends
+
     def _live(self, request: LifeRequest, *, kept: StateStore | None) -> LifeEnd:
         scenario, point = request.scenario, request.point
         ledger, fence = self._ledger(request), Fence()
@@ -80,7 +91,7 @@ class InProcess:
             ledger.stop()
             raise SimulatedDeath
 
-        trigger = Trigger(ledger, point, die, line=scenario.lines.get(str(point)), record=scenario.record)
+        trigger = Trigger(ledger, point, die, line=scenario.line_of(point), record=scenario.record)
         started = time.monotonic()
         code: int | None = None
         timed_out = False
@@ -149,6 +160,17 @@ def _run_to_end(life: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
     if isinstance(ended[0], BaseException):
         raise ended[0]
     return bool(ended[0])
+
+
+@contextmanager
+def _fresh_process() -> Iterator[None]:
+    """Have n00dles forget what a process keeps in hand when a save has failed; a process that ends takes it along."""
+    kept = api._held
+    api._held = {}
+    try:
+        yield
+    finally:
+        api._held = kept
 
 
 @contextmanager

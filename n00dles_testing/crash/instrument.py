@@ -7,6 +7,7 @@ the store are wrapped, so that a broken executor cannot hide a call.
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -21,8 +22,10 @@ from n00dles.idempotency import current_idempotency_key
 from n00dles.pipeline import Pipeline
 from n00dles.providers.base import LLMResponse, Provider
 
+from .disturbance import Disturbance
 from .ledger import Ledger
-from .points import Kind, Occurrences, Point, points_of
+from .points import How, Kind, Occurrences, Point, points_of
+from .store_faults import StoreFaults
 from .tracing import LineWatch, code_of, watching
 from .typed import encode
 
@@ -30,10 +33,11 @@ __all__ = ["Callee", "Trigger", "callees", "instrumented"]
 
 
 class Trigger:
-    """Watches one life pass its crash points, writes what it sees, and ends the life at one of them.
+    """Watches one life pass its crash points, writes what it sees, and ends or disturbs the life at one of them.
 
     `die` does not return: it is a SIGKILL, or raises what stands for one. `arm` has the LLM server kill this process
-    once it has been paid for the request with this idempotency key; None if there is no such server.
+    once it has been paid for the request with this idempotency key; None if there is no such server. `interrupt` see
+    `Disturbance`. `calling` counts the calls that have begun and not ended, by node.
     """
 
     def __init__(
@@ -45,13 +49,19 @@ class Trigger:
         line: int | None = None,
         record: bool = False,
         arm: Callable[[str | None], None] | None = None,
+        interrupt: Callable[[], None] | None = None,
     ) -> None:
         self.ledger = ledger
         self.point = point
+        self.faults = StoreFaults()
+        self.disturbance = Disturbance(None if point is None else point.how, interrupt)
+        self.calling: Counter[str] = Counter()
         self.line = line
         self.record = record
         self.arm = arm
         self._die = die
+        self._moment = None if point is None else point.moment
+        self._fired = False
         self._passed = Occurrences()
 
     def observe(self, event: Event) -> None:
@@ -62,6 +72,25 @@ class Trigger:
         self.ledger.write("event", event=event.name, **fields)
         self._pass(points_of(event.name, fields))
 
+    @property
+    def delivered(self) -> bool:
+        """Whether the life was disturbed: the fault has happened, or the run was told to end."""
+        how = self.disturbance.how
+        return self.faults.happened if how is not None and how.is_store_fault else self.disturbance.delivered
+
+    def create_begins(self) -> None:
+        """Note that the store is about to create the run, if it is not there."""
+        self._pass(points_of("create_start", {}))
+
+    def create_done(self) -> None:
+        """Note that the store has given the run."""
+        self._pass(points_of("create_end", {}))
+
+    def gives_way(self, number: int) -> None:
+        """Note that the task of the run gives way for the `number`-th time."""
+        if self._moment is not None and self._moment.kind is Kind.AWAIT and self._moment.occurrence == number:
+            self.fire()
+
     def save_begins(self, new: list[str]) -> None:
         """Note that a save is about to be handed to the store."""
         self._pass(points_of("save_start", {"new": new}))
@@ -71,18 +100,31 @@ class Trigger:
         self._pass(points_of("save_end", {"new": new}))
 
     def enters(self, node: str) -> bool:
-        """Note that a call of `node` begins, and return whether the process is to die during this call."""
-        return self._passed.number(Point(Kind.DURING, node)) == self.point
+        """Note that a call of `node` begins, and return whether the life is to be ended during this call."""
+        self.calling[node] += 1
+        return self._passed.number(Point(Kind.DURING, node)) == self._moment
+
+    def leaves(self, node: str) -> None:
+        """Note that a call of `node` has ended."""
+        self.calling[node] -= 1
 
     def _pass(self, points: list[Point]) -> None:
         for point in points:
-            if self._passed.number(point) == self.point:
+            if self._passed.number(point) == self._moment:
                 self.fire()
 
     def fire(self, where: str = "") -> None:
-        """Write that the process is alive at the point, `where` says more exactly, and end it."""
+        """Write that the process is alive at the point, `where` says more exactly, and do there what is to be done."""
+        if self._fired or self.point is None:
+            return
+        self._fired = True
         self.ledger.write("at_point", point=str(self.point), where=where)
-        self._die()
+        if self.point.how is How.KILL:
+            self._die()
+        elif self.point.how.is_store_fault:
+            self.faults.begin(self.point.how)
+        else:
+            self.disturbance.strike()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +210,7 @@ class _Recording:
         kwargs: Mapping[str, Any],
     ) -> None:
         self._node = node
+        self._trigger = trigger
         self._ledger = trigger.ledger
         dies = trigger.enters(node)
         arguments = {**{str(index): encode(value) for index, value in enumerate(args)}, **_encoded(kwargs)}
@@ -206,6 +249,7 @@ class _Recording:
         return self.returned(awaited)
 
     def _write(self, **how: Any) -> None:
+        self._trigger.leaves(self._node)
         self._ledger.write("call_end", node=self._node, lines=self._watch.lines if self._watch else None, **how)
 
 
@@ -232,7 +276,9 @@ class _RecordedProvider:
         key = current_idempotency_key()
         ledger.write("call_start", node=node, key=key)
         ledger.write("llm_request", node=node, prompt=prompt, system=system, kwargs=_encoded(kwargs))
-        if dies and trigger.arm is not None:
+        if dies and trigger.disturbance.is_from_outside:
+            trigger.fire("the request is on its way to the LLM")
+        elif dies and trigger.arm is not None:
             where = "the LLM has been paid and has not replied"
             ledger.write("at_point", point=str(trigger.point), where=where, node=node, key=key)
             trigger.arm(key)
@@ -241,10 +287,12 @@ class _RecordedProvider:
         except BaseException as error:
             if dies:  # a model that refuses is a moment to die at as well
                 trigger.fire("the LLM call has raised, and its error is not used")
+            trigger.leaves(node)
             ledger.write("call_end", node=node, error=f"{type(error).__name__}: {error}")
             raise
         if dies:  # there is no such server, or the request went elsewhere
             trigger.fire("the LLM has been paid and its reply is not used")
+        trigger.leaves(node)
         ledger.write(
             "llm_reply",
             node=node,

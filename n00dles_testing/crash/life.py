@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import sysconfig
+import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 from unittest.mock import patch
 
 import n00dles
+from n00dles import checkpointing
 from n00dles.context import PipelineContext
 from n00dles.errors import PipelineFailure, StateStoreError
 from n00dles.events import Observer
@@ -19,9 +23,12 @@ from n00dles.result import RunResult
 from n00dles.retry import RetryPolicy
 from n00dles.stores.base import Loads, StateStore
 
+from .disturbance import Awaits
 from .instrument import Trigger, instrumented
 from .ledger import Ledger
-from .recorded_store import Fence, recorded_store
+from .points import How
+from .recorded_store import Fence, RecordedStore, recorded_store
+from .remains import Remains
 from .scenario import LifeRequest
 from .typed import encode
 
@@ -88,27 +95,65 @@ async def live(
 ) -> bool:
     """Live one life, and return whether the run returned a result. Errors of the run are written down, not raised."""
     ledger = trigger.ledger
-    ledger.write("life_start", point=None if request.point is None else str(request.point), again=request.again)
+    ledger.write(
+        "life_start",
+        point=None if request.point is None else str(request.point),
+        again=request.again,
+        same_process=request.same_process,
+    )
     # Only a stored run can be resumed. Where it may not be, as after a kill before there was a record, it is run again.
     is_stored = request.life > 1 and await _look(store, request, ledger)
     ways = ["resume", "run"] if request.again else ["resume" if is_stored else "run"]
     ok = True
-    for how in ways:
-        start = executor.resume if how == "resume" else partial(executor.run, inputs=request.scenario.inputs)
-        seen_store = recorded_store(store, trigger, fence)
-        try:
-            with instrumented(pipeline, trigger), patch.object(RetryPolicy, "delay", _at_once):
-                result = await start(
-                    pipeline, run_id=request.scenario.run_id, store=seen_store, observers=(trigger.observe,)
-                )
-        except Exception as error:
-            write_failure(ledger, how, error)
-            ok = False
-        else:
-            ledger.write("outcome", how=how, ok=True, **_result(result))
+    with instrumented(pipeline, trigger), _no_waits():
+        for how in ways:
+            start = executor.resume if how == "resume" else partial(executor.run, inputs=request.scenario.inputs)
+            seen_store = recorded_store(store, trigger, fence)
+            work = start(pipeline, run_id=request.scenario.run_id, store=seen_store, observers=(trigger.observe,))
+            ok = await _ended(work, how, request, trigger, seen_store) and ok
     if request.again and ok and request.scenario.forget:
         await store.delete(request.scenario.run_id)
     return ok
+
+
+async def _ended(
+    work: Coroutine[Any, Any, RunResult], how: str, request: LifeRequest, trigger: Trigger, store: RecordedStore
+) -> bool:
+    """Have the executor do its work, write down how that ended and what is left, and return whether it had a result."""
+    ledger, disturbance = trigger.ledger, trigger.disturbance
+    remains = Remains(trigger, store) if request.point is not None and request.point.how is not How.KILL else None
+    counted = Awaits(work, trigger.gives_way, time.monotonic)
+    try:
+        result = await (disturbance.around(counted) if disturbance.is_from_outside else counted)
+    except Exception as error:
+        write_failure(ledger, how, error)
+        ok = False
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+        if not (trigger.delivered and disturbance.is_from_outside) or _is_being_cancelled():
+            raise
+        write_failure(ledger, how, error)
+        ok = False
+    else:
+        ledger.write("outcome", how=how, ok=True, **_result(result))
+        ok = True
+    if remains is not None:
+        ledger.write("left", delivered=trigger.delivered, **remains.now())
+        await remains.linger()
+    elif not request.again:
+        ledger.write("awaits", count=counted.count, until=counted.until)
+    return ok
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+@contextmanager
+def _no_waits() -> Iterator[None]:
+    """Have no wait between two attempts of a node, or of a save: it changes nothing that a disturbance could lose."""
+    with patch.object(RetryPolicy, "delay", _at_once), patch.object(checkpointing, "_FIRST_DELAY", 0.0):
+        yield
 
 
 async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool:
@@ -144,7 +189,6 @@ async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool
 
 
 def _at_once(policy: RetryPolicy, failed_attempts: int) -> float:
-    """Return the wait between two attempts while exploring: none, for it changes nothing that a kill could lose."""
     return 0.0
 
 

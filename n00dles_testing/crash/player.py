@@ -13,7 +13,6 @@ from .assessment import Played
 from .backends import Environment, Setup
 from .exploration import ExplorationError
 from .history import History
-from .ledger import read_ledger
 from .points import Plan
 from .scenario import PlannedRun
 from .story import tell
@@ -101,7 +100,7 @@ class Player:
         for scenario, ends in self.setup.backend.play(scenarios(), lanes):
             plan, started, before = begun.pop(scenario.id)
             paid = None if self._paid is None else self._count_paid(scenario) - before
-            yield Played(plan, History(read_ledger(scenario.ledger), ends), paid, time.monotonic() - started)
+            yield Played(plan, History(self.setup.backend.entries(scenario), ends), paid, time.monotonic() - started)
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""

@@ -58,6 +58,27 @@ class How(StrEnum):
         """Whether the next life is lived in the same process: what the nodes returned is still in hand there."""
         return self in (How.REFUSED, How.REPLY_LOST)
 
+    def label(self, moment: str) -> str:
+        """Say in words that it is done at this moment; of a store fault, to this save."""
+        return _HOW_LABELS[self].format(moment)
+
+    @classmethod
+    def read(cls, given: str | Iterable[str] | None, at: Iterable[str] | None = None) -> tuple[How, ...]:
+        """Return what is wanted: one of them, several, or "all"; kills alone if nothing is given, and what `at` names.
+
+        Raises `ValueError` for what is none.
+        """
+        if given is None:
+            named = {_split_how(text)[0] for text in at or ()}
+            return tuple(how for how in cls if how is cls.KILL or how in named)
+        names = [given] if isinstance(given, str) else list(given)
+        known = ", ".join(cls)
+        if wrong := [name for name in names if name != "all" and name not in cls.__members__.values()]:
+            raise ValueError(f"how={wrong[0]!r} is not known; choose of {known}, or all.")
+        if not names:
+            raise ValueError(f"how= names nothing; choose of {known}, or all.")
+        return tuple(how for how in cls if "all" in names or how in names)
+
 
 _STORE_FAULTS = frozenset({How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, How.SLOW})
 
@@ -131,6 +152,7 @@ _HOW_LABELS = {
     How.SLOW: "{} is slow",
 }
 
+_CREATION = (Kind.BEFORE_CREATE, Kind.AFTER_CREATE)
 OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
 
 
@@ -177,7 +199,7 @@ class Point:
             words = (f"the save of {self.subject}" if self.subject else "the save without outputs") + number
         else:
             words = _LABELS[self.kind].format(self.subject) + number
-        return _HOW_LABELS[self.how].format(words)
+        return self.how.label(words)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -246,6 +268,8 @@ def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
     `event` is an event of the executor, or `call_start`, `create_start`, `create_end`, `save_start` or `save_end`
     as in the ledger.
     """
+    if event == "awaits":
+        return [Point(Kind.AWAIT)] * int(fields["count"])
     if event in _BY_EVENT:
         kind, subject = _BY_EVENT[event]
         return [Point(kind, fields[subject] if subject else "")]
@@ -276,7 +300,7 @@ def enumerate_points(passed: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Po
     """
     occurrences = Occurrences()
     points = [occurrences.number(point) for event, fields in passed for point in points_of(event, fields)]
-    return [point for point in points if point.occurrence == 1 or point.kind not in OPENING]
+    return [point for point in points if point.occurrence == 1 or point.kind not in (*OPENING, *_CREATION)]
 
 
 def choose(plans: Sequence[Plan], at: Sequence[str] | None, budget: int | None) -> list[Plan]:

@@ -7,11 +7,12 @@ here, the same way for all of them.
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol, Self
 
-from .points import Point
+from .ledger import Entry
+from .points import How, Point
 
 __all__ = ["Backend", "BackendError", "LifeEnd", "LifeRequest", "PlannedRun", "Subject", "lives", "play_one"]
 
@@ -64,6 +65,10 @@ class PlannedRun:
     forget: bool = False
     time_limit: float = 30.0
 
+    def line_of(self, point: Point | None) -> int | None:
+        """Return the line at which the middle of the body is, if `point` is during one."""
+        return None if point is None else self.lines.get(str(point.moment), self.lines.get(str(point)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in JSON types, to be sent to another process."""
         return {**asdict(self), "plan": [None if point is None else str(point) for point in self.plan]}
@@ -77,10 +82,10 @@ class PlannedRun:
 
 @dataclass(frozen=True, slots=True)
 class LifeRequest:
-    """One life to be lived: `point` is where it dies, None to let it be.
+    """One life to be lived: `point` is where it is disturbed, None to let it be.
 
     `again` is the life after the end: the run is finished, and is resumed and run once more. `goes_on` has that follow
-    in the same process.
+    in the same process. `same_process` says that the life before this one was lived in this process.
     """
 
     scenario: PlannedRun
@@ -88,11 +93,44 @@ class LifeRequest:
     point: Point | None = None
     again: bool = False
     goes_on: bool = False
+    same_process: bool = False
+
+    @classmethod
+    def planned(cls, scenario: PlannedRun, life: int, *, goes_on: bool = False) -> Self:
+        """Return the request for a life, with what the plan says about it."""
+        point, before = _point(scenario, life), _point(scenario, life - 1)
+        same_process = before is not None and before.how.stays
+        goes_on = goes_on and (point is None or point.how is not How.KILL)
+        return cls(scenario, life, point, goes_on=goes_on, same_process=same_process)
+
+    def following(self, finished: bool) -> LifeRequest | None:
+        """Return the life that comes next in the same process, if there is one, when this one has `finished` the run.
+
+        A store that fails is followed by one that works again: what the nodes returned is still in hand.
+        """
+        if self.again:
+            return None
+        if finished:
+            return LifeRequest(self.scenario, self.life + 1, again=True) if self.goes_on else None
+        if self.point is None or not self.point.how.stays:
+            return None
+        following = LifeRequest.planned(self.scenario, self.life + 1)
+        return replace(following, goes_on=self.goes_on and following.point is None)
 
     @property
-    def afterlife(self) -> LifeRequest:
-        """The life after the end of this one."""
-        return LifeRequest(self.scenario, self.life + 1, again=True)
+    def last(self) -> LifeRequest:
+        """The life that the process of this one is to end with, if none of them finishes the run."""
+        following = self.following(finished=False)
+        return self if following is None else following.last
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds that the process of this life may take."""
+        return (self.last.life - self.life + 1) * self.scenario.time_limit
+
+
+def _point(scenario: PlannedRun, life: int) -> Point | None:
+    return scenario.plan[life - 1] if 1 <= life <= len(scenario.plan) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +154,15 @@ class LifeEnd:
         """Whether it died by signal 9 (or what stands for it), and not because we ended its waiting."""
         return (self.signal == _SIGKILL or self.simulated) and not self.timed_out
 
+    @property
+    def leaves_a_run(self) -> bool:
+        """Whether it ended as its plan has it, and the run is there to be resumed."""
+        if self.point is None or self.timed_out:
+            return False
+        if Point.parse(self.point).how is How.KILL:
+            return self.was_killed
+        return self.exit_code == EXIT_FAILED
+
 
 class Backend(Protocol):
     """Something that can start lives. `description` says what the target looks like (see `dependencies.describe`)."""
@@ -129,31 +176,36 @@ class Backend(Protocol):
         started.
         """
 
+    def entries(self, scenario: PlannedRun) -> list[Entry]:
+        """Return the ledger of a scenario that was lived, once."""
+
     def close(self) -> None:
         """End every process that was started. May be called twice."""
 
 
-def lives(scenario: PlannedRun, *, thrifty: bool = False) -> Generator[LifeRequest, LifeEnd, list[LifeEnd]]:
-    """Ask for one life after the other, be told how each ended, and return all the ends.
+def lives(scenario: PlannedRun, *, thrifty: bool = False) -> Generator[LifeRequest, Sequence[LifeEnd], list[LifeEnd]]:
+    """Ask for one process of lives after the other, be told how they ended, and return all the ends.
 
-    While a life is killed as planned, the next follows. A finished run lives once more; with `thrifty`, a process that
-    has finished a killed run does that itself, on a new event loop and with the store opened anew. Undisturbed runs
-    always have a process of their own for it.
+    Most processes have one life; see `LifeRequest.following` for those that have more. While a life is disturbed as
+    planned, the next follows. A finished run lives once more; with `thrifty`, a process that has finished a disturbed
+    run does that itself, on a new event loop and with the store opened anew. Undisturbed runs always have a process of
+    their own for it.
     """
     ends: list[LifeEnd] = []
     goes_on = thrifty and bool(scenario.plan)
-    for life in range(1, len(scenario.plan) + 2):
-        point = scenario.plan[life - 1] if life <= len(scenario.plan) else None
-        ends.append((yield LifeRequest(scenario, life, point, goes_on=goes_on and point is None)))
-        if point is None or not ends[-1].was_killed:
+    life = 1
+    while True:
+        ends += yield LifeRequest.planned(scenario, life, goes_on=goes_on)
+        if not ends[-1].leaves_a_run:
             break
+        life = ends[-1].life + 1
     if ends[-1].exit_code == EXIT_FINISHED and not goes_on:
-        ends.append((yield LifeRequest(scenario, len(ends) + 1, again=True)))
+        ends += yield LifeRequest(scenario, ends[-1].life + 1, again=True)
     return ends
 
 
-def play_one(scenario: PlannedRun, live: Callable[[LifeRequest], LifeEnd]) -> list[LifeEnd]:
-    """Live `scenario` by calling `live` for each of its lives."""
+def play_one(scenario: PlannedRun, live: Callable[[LifeRequest], Sequence[LifeEnd]]) -> list[LifeEnd]:
+    """Live `scenario` by calling `live` for each process of its lives."""
     steps = lives(scenario)
     request = next(steps)
     while True:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..interpreters import start_interpreter
+from .ledger import Entry, read_ledger
 from .processes import end_group
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, play_one
 
@@ -57,30 +58,35 @@ class Spawn:
     def _play_one(self, scenario: PlannedRun) -> tuple[PlannedRun, list[LifeEnd]]:
         return scenario, play_one(scenario, self._live)
 
+    def entries(self, scenario: PlannedRun) -> list[Entry]:
+        """Return the ledger of a scenario that was lived."""
+        return read_ledger(scenario.ledger)
+
     def close(self) -> None:
         """Remove the files that requests were passed in."""
         self._folder.cleanup()
 
-    def _live(self, request: LifeRequest) -> LifeEnd:
-        point = None if request.point is None else str(request.point)
+    def _live(self, request: LifeRequest) -> list[LifeEnd]:
         form = {
             "subject": self._subject,
             "scenario": request.scenario.to_dict(),
             "life": request.life,
-            "point": point,
             "again": request.again,
         }
         started = time.monotonic()
-        pid, code, timed_out = self._run(form, request.scenario.time_limit)
-        return LifeEnd(
-            life=request.life,
-            pid=pid,
-            point=point,
-            signal=-code if code < 0 else None,
-            exit_code=code if code >= 0 else None,
-            timed_out=timed_out,
-            seconds=time.monotonic() - started,
-        )
+        pid, code, timed_out = self._run(form, request.time_limit)
+        last = request.last
+        return [
+            LifeEnd(
+                life=last.life,
+                pid=pid,
+                point=None if last.point is None else str(last.point),
+                signal=-code if code < 0 else None,
+                exit_code=code if code >= 0 else None,
+                timed_out=timed_out,
+                seconds=time.monotonic() - started,
+            )
+        ]
 
     def _describe(self, limit: float) -> dict[str, Any]:
         answer = Path(self._folder.name) / "description.json"

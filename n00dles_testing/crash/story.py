@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .history import History, Life
 from .points import Point
 
@@ -60,7 +62,33 @@ def _end(life: Life) -> str:
         return f"✗ {kill} {Point.parse(life.at_point['point']).label}{where}"
     if life.outcomes:
         outcome = life.outcomes[-1]
-        return "finished" if outcome["ok"] else f"raised {outcome['error']}: {outcome['message']}"
+        if life.at_point is not None:
+            return f"✗ {_disturbed(life)}: {_outcome(outcome)}{_left(life)}"
+        return _outcome(outcome)
     if end is not None and end.signal is not None:
         return f"✗ died by signal {end.signal}"
     return f"ended with exit code {end.exit_code}" if end is not None else "no end recorded"
+
+
+def _outcome(outcome: dict[str, Any]) -> str:
+    if outcome["ok"]:
+        return "finished"
+    return f"raised {outcome['error']}" + (f": {outcome['message']}" if outcome["message"] else "")
+
+
+def _disturbed(life: Life) -> str:
+    at_point = life.at_point or {}
+    where = f" ({at_point['where']})" if at_point["where"] else ""
+    return f"{Point.parse(at_point['point']).label}{where}"
+
+
+def _left(life: Life) -> str:
+    """Name what was still there as the executor had returned."""
+    left = life.left or {}
+    parts = [
+        *(f"task {name}" for name in left.get("tasks", ())),
+        *(f"thread {name}" for name in left.get("threads", ())),
+        *(f"call of {node}" for node in left.get("calls", ())),
+        *([f"{left['saves']} saves"] if left.get("saves") else []),
+    ]
+    return f"; left running: {', '.join(parts)}" if parts else ""

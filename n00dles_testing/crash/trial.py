@@ -9,8 +9,8 @@ from ..verdicts import Verdict
 from .assessment import Played, assess
 from .exploration import ExplorationError, ExplorationRow, Progress
 from .player import Player
-from .points import Kind, Plan, choose
-from .undisturbed import Usual, doubted, points_of_life
+from .points import How, Kind, Plan, choose
+from .undisturbed import Usual, doubted, ways_to_disturb
 
 __all__ = ["Trial"]
 
@@ -20,11 +20,20 @@ _COMPARING = ("E04", "E05")
 class Trial:
     """All that was tried of one pipeline: `offered` counts the plans there were to choose from."""
 
-    def __init__(self, player: Player, usual: Usual, *, workers: int, on_progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self,
+        player: Player,
+        usual: Usual,
+        *,
+        hows: Sequence[How],
+        workers: int,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
         self.offered = 0
         self.notes: list[str] = []
         self.seconds = 0.0
         self.workers = workers
+        self._hows = hows
         self._player = player
         self.usual = usual
         self._on_progress = on_progress
@@ -38,7 +47,7 @@ class Trial:
         """What was tried, in the order of the plans."""
         return tuple(self._rows[plan] for plan in self._plans)
 
-    def kill_as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: int | None) -> None:
+    def as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: int | None) -> None:
         """Try the chosen ones of `plans`. Raises `ExplorationError` for an entry of `at` that fits none."""
         try:
             chosen = choose(plans, at, budget)
@@ -46,15 +55,14 @@ class Trial:
             raise ExplorationError(str(error)) from error
         self._try(chosen, offered=len(plans))
 
-    def kill_more_lives(self, lives: int, budget: int | None) -> None:
-        """Kill what was resumed as well, at each of its own points, until `lives` in a row were killed."""
+    def more_lives(self, lives: int, budget: int | None) -> None:
+        """Disturb what was resumed as well, at each of its own points, until `lives` in a row were disturbed."""
         for killed in range(1, lives):
             earlier = [plan for plan in self._plans if len(plan) == killed]
             further = [plan for each in earlier for plan in self._later[each] if plan not in self._rows]
             left = share(budget, len(self._plans), lives - killed)
             self._try(choose(further, None, left), offered=len(further))
-        if lives > 1 and self.usual.overlaps:
-            self._leave_out_what_does_not_repeat()
+        self._leave_out_what_does_not_repeat()
 
     def _note_what_is_not_kept(self, played: Played) -> None:
         note = (
@@ -65,7 +73,7 @@ class Trial:
             self.notes.append(note)
 
     def _try(self, plans: list[Plan], *, offered: int) -> None:
-        """Live and judge `plans`; a kill that did not happen gets another chance."""
+        """Live and judge `plans`; a kill or disturbance that did not happen gets another chance."""
         begun = time.monotonic()
         self.offered += offered
         done = len(self._plans)
@@ -100,23 +108,26 @@ class Trial:
 
     def _next_kills(self, played: Played) -> list[Plan]:
         """Return the plans that begin like this one, and kill the life that was left alone in it."""
-        points = points_of_life(played.history, len(played.plan) + 1)
-        models = {call.node for call in played.history.calls if call.request is not None}
-        return [
-            (*played.plan, point)
-            for point in points
-            if point.kind is not Kind.DURING or point.subject in models or str(point) in self.usual.lines
-        ]
+        points = ways_to_disturb(played.history, len(played.plan) + 1, self._hows, self.usual.lines)
+        return [(*played.plan, point) for point in points]
 
     def _leave_out_what_does_not_repeat(self) -> None:
-        """Drop chains whose last kill did not happen: siblings do not end in the same order each time."""
-        gone = [row.plan for row in self.rows if len(row.plan) > 1 and row.verdict is Verdict.VACUOUS]
-        self._plans = [plan for plan in self._plans if plan not in gone]
-        self.notes += [
-            f"{' and then '.join(map(str, plan))} was not tried: siblings end in another order each time, and it could "
-            "not be repeated"
-            for plan in gone
-        ]
+        """Drop what is not there in each run, and could not be hit: the report says so.
+
+        In chains siblings do not end in the same order each time; a task that waits for a thread need not give way, if
+        that is done already, and then its awaits are fewer.
+        """
+        for row in self.rows:
+            if row.verdict is Verdict.VACUOUS and (reason := self._may_not_repeat(row.plan)):
+                self._plans.remove(row.plan)
+                self.notes.append(f"{' and then '.join(map(str, row.plan))} was not tried: {reason}")
+
+    def _may_not_repeat(self, plan: Plan) -> str:
+        if len(plan) > 1 and self.usual.overlaps:
+            return "siblings end in another order each time, and it could not be repeated"
+        if plan[-1].kind is Kind.AWAIT:
+            return "the run does not give way equally often each time, and it could not be repeated"
+        return ""
 
 
 def share(budget: int | None, spent: int, generations: int) -> int | None:

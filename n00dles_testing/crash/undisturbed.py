@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -9,10 +10,10 @@ from .assessment import Played
 from .case import Baseline
 from .history import History
 from .player import Player
-from .points import OPENING, Kind, Occurrences, Plan, Point, enumerate_points
+from .points import OPENING, How, Kind, Occurrences, Plan, Point, enumerate_points
 from .shape import Shape
 
-__all__ = ["Usual", "doubted", "middles", "observe", "points_of_life"]
+__all__ = ["Usual", "doubted", "middles", "observe", "points_of_life", "ways_to_disturb"]
 
 
 _DOUBTS = 3
@@ -46,19 +47,20 @@ class Usual:
         )
 
 
-def observe(player: Player) -> Usual:
-    """Run the pipeline twice. Raises `ExplorationError` if it fails."""
+def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
+    """Run the pipeline twice, and list where it can be disturbed, as `hows` say.
+
+    Raises `ExplorationError` if it fails.
+    """
     first, second = player.undisturbed(), player.undisturbed()
     needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
     baseline = Baseline(first.history, [second.history], needs, Shape.of(player.setup.backend.description))
     lines = middles(first.history)
-    points = points_of_life(first.history, 1)
-    hidden = _hidden(first.history, points, lines)
-    seen = [point for point in points if point not in hidden]
-    plans: list[Plan] = [(point,) for point in seen]
+    hidden = [point for point in points_of_life(first.history, 1) if _is_hidden(point, first.history, lines)]
+    plans: list[Plan] = [(point,) for point in ways_to_disturb(first.history, 1, hows, lines)]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     notes += _about_models(player, first, baseline)
-    return Usual((first, second), baseline, [*plans, *_resumed(player, seen)], lines, notes)
+    return Usual((first, second), baseline, [*plans, *_resumed(player, first.history, hows)], lines, notes)
 
 
 def doubted(player: Player, usual: Usual) -> Usual:
@@ -75,31 +77,49 @@ def doubted(player: Player, usual: Usual) -> Usual:
     return usual
 
 
-def points_of_life(history: History, life: int) -> list[Point]:
-    """Return the crash points that a life has passed, in order."""
+def points_of_life(history: History, life: int, until: float = float("inf")) -> list[Point]:
+    """Return the crash points that a life has passed, in order; `until` some time by the clock of the ledger."""
     return enumerate_points(
         (entry["event"] if entry.kind == "event" else entry.kind, entry.data)
         for entry in history.entries
-        if entry.life == life
+        if entry.life == life and (entry.at < until or entry.kind == "awaits")
     )
 
 
-def _resumed(player: Player, points: list[Point]) -> list[Plan]:
+def ways_to_disturb(history: History, life: int, hows: Sequence[How], lines: Mapping[str, int]) -> list[Point]:
+    """Return where a life that was left alone can be disturbed, and how. `lines` see `PlannedRun`."""
+    moments = [point for point in points_of_life(history, life) if not _is_hidden(point, history, lines)]
+    in_time = set(points_of_life(history, life, _went_on_until(history, life)))
+    return [
+        moment.disturbed(how)
+        for how in hows
+        for moment in moments
+        if moment.allows(how) and (how is not How.TIMEOUT or moment in in_time)
+    ]
+
+
+def _went_on_until(history: History, life: int) -> float:
+    """Return when the run's task went on for the last time: a time limit that ends later reaches it no more."""
+    told = next((entry for entry in history.entries if entry.life == life and entry.kind == "awaits"), None)
+    return float("inf") if told is None else float(told["until"])
+
+
+def _resumed(player: Player, history: History, hows: Sequence[How]) -> list[Plan]:
     """Return the plans for what only a resumed life does: the save with which it begins.
 
     One is killed after its first save, to see whether there is such a save.
     """
-    saved = next((point for point in points if point.kind is Kind.AFTER_SAVE), None)
+    saved = next((point for point in points_of_life(history, 1) if point.kind is Kind.AFTER_SAVE), None)
     if saved is None:
         return []
     (probe,) = player.play([(saved,)], lanes=1)
-    return [(saved, point) for point in points_of_life(probe.history, 2) if point.kind in OPENING]
+    return [(saved, point) for point in ways_to_disturb(probe.history, 2, hows, {}) if point.kind in OPENING]
 
 
-def _hidden(history: History, points: list[Point], lines: dict[str, int]) -> list[Point]:
-    """Return the points during a body of which no line was seen."""
+def _is_hidden(point: Point, history: History, lines: Mapping[str, int]) -> bool:
+    """Whether it is during a body of which no line was seen."""
     models = {call.node for call in history.calls if call.request is not None}
-    return [p for p in points if p.kind is Kind.DURING and p.subject not in models and str(p) not in lines]
+    return point.kind is Kind.DURING and point.subject not in models and str(point) not in lines
 
 
 def middles(history: History) -> dict[str, int]:

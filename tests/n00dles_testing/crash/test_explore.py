@@ -33,6 +33,8 @@ def test_every_point_of_a_chain_is_killed_by_signal_9_and_resumes_without_a_call
     points = [str(row.point) for row in forked.rows]
 
     assert points == [
+        "before-create",
+        "after-create",
         "run-started",
         *(f"{kind}:draft" for kind in ("before", "during", "after", "before-save", "after-save")),
         *(f"{kind}:edit" for kind in ("before", "during", "after", "before-save", "after-save")),
@@ -89,16 +91,17 @@ def test_a_report_goes_through_json_with_every_clause_and_the_number_of_scenario
     form = json.loads(json.dumps(forked.to_dict()))
 
     assert form["verdict"] == "PASS"
-    assert {clause["clause"]: clause["scenarios"] for clause in form["clauses"]} == {
-        "E01": 21,  # those that start a dependent, and the two undisturbed runs
+    scenarios = {clause["clause"]: clause["scenarios"] for clause in form["clauses"]}
+    assert {clause: scenarios[clause] for clause in ("E01", "E02", "E03", "E04", "E05", "E17")} == {
+        "E01": 23,  # those that start a dependent, and the two undisturbed runs
         "E02": 12,  # a kill after the first save and before the last
-        "E03": 18,  # all but the kill before the first node
-        "E04": 19,
-        "E05": 17,  # not those whose last node was saved
-        "E17": 21,
+        "E03": 18,  # all but the kills before the first node
+        "E04": 21,
+        "E05": 19,  # not those whose last node was saved
+        "E17": 23,
     }
-    assert form["rows"][5]["point"] == "after-save:draft"
-    assert form["rows"][5]["on_disk"] == ["draft"]
+    assert form["rows"][7]["point"] == "after-save:draft"
+    assert form["rows"][7]["on_disk"] == ["draft"]
 
 
 @pytest.mark.parametrize("mode", ["fork", "in-process"])
@@ -158,7 +161,7 @@ def test_a_kill_that_does_not_happen_is_vacuous_and_never_a_pass() -> None:
     assert vacuous == {"run-started", "before", "after", "run-finished"}
     assert report.verdict is Verdict.VACUOUS
     assert not report.ok
-    assert "it never passed there" in report.rows[0].reason
+    assert "it never passed there" in report.rows[2].reason
 
 
 def test_fresh_interpreters_give_the_same_result(forked: ExplorationReport) -> None:
@@ -190,7 +193,7 @@ def test_a_pipeline_made_inside_a_function_is_explored_in_process_and_the_report
     assert report.mode == "in-process"
     assert "inside a function" in report.notes[0]
     assert report.verdict is Verdict.PASS
-    assert len(report.rows) == 7
+    assert len(report.rows) == 9
 
 
 async def _explore_in_a_loop() -> ExplorationReport:
@@ -269,7 +272,7 @@ def test_a_pipeline_that_fails_undisturbed_is_an_error_with_its_reason_and_no_ta
     [
         ({"lives": 0}, "lives=0 kills nothing"),
         ({"mode": "teleport"}, "choose one of fork, spawn, in-process"),
-        ({"at": ["before:nobody"]}, "has no crash point 'before:nobody'. It has: run-started, before:draft"),
+        ({"at": ["before:nobody"]}, "has no crash point 'before:nobody'. It has: before-create, after-create"),
         ({"mode": "fork", "store": "memory://"}, "memory:// forgets everything"),
         ({"mode": "fork", "executor": mutants.reference}, "the executor is an object"),
         ({"store": "no_such_module:store", "mode": "in-process"}, "no_such_module"),
@@ -287,9 +290,9 @@ def test_a_budget_spreads_the_scenarios_and_the_report_counts_what_was_left_out(
     report = explore(pipelines.chain, {"topic": "x"}, mode="in-process", budget=4)
 
     assert len(report.rows) == 4
-    assert report.points == 19
-    assert report.left_out == 15
-    assert str(report.rows[0].point) == "run-started"
+    assert report.points == 21
+    assert report.left_out == 17
+    assert str(report.rows[0].point) == "before-create"
 
 
 def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on() -> None:
@@ -509,7 +512,7 @@ def test_more_lives_are_killed_at_each_point_that_the_resumed_run_passes(mode: s
     ]
     assert {row.lives for row in report.rows[2:]} == {3}
     assert report.verdict is Verdict.PASS
-    assert (report.points, report.left_out) == (30, 17)
+    assert (report.points, report.left_out) == (32, 19)
 
 
 def test_a_budget_is_shared_among_first_and_later_kills() -> None:

@@ -161,4 +161,4 @@ def test_stores_by_url_work_in_process_too(url: str, tmp_path: Path) -> None:
     report = explore(pipelines.chain, {"topic": "x"}, store=target, mode="in-process")
 
     assert report.verdict is Verdict.PASS
-    assert len(report.rows) == 19
+    assert len(report.rows) == 21

@@ -33,16 +33,16 @@ def test_a_plan_that_does_not_come_true_is_vacuous() -> None:
 
 
 def test_a_ledger_in_memory_says_what_one_in_a_file_says(tmp_path: Path) -> None:
-    backend = InProcess(pipelines.wide, ReferenceExecutor())
+    backend = InProcess(pipelines.conversation, ReferenceExecutor())
 
     kept = []
     for path in ("", str(tmp_path / "ledger")):
-        scenario = PlannedRun(path, "run", {"text": "tea"}, "memory://", "", path, (Point.parse("run-finished"),))
+        scenario = PlannedRun(path, "run", {"topic": "tea"}, "memory://", "", path, (Point.parse("run-finished"),))
         list(backend.play([scenario]))
         kept.append([(entry.kind, entry.life, entry.data) for entry in backend.entries(scenario)])
 
     in_memory, in_file = kept
-    times = ("duration_ms", "elapsed_ms")
+    times = ("duration_ms", "elapsed_ms", "until")
     assert len(read_ledger(tmp_path / "ledger")) == len(in_memory) > 20
     for (kind, life, data), (its_kind, its_life, its_data) in zip(in_memory, in_file, strict=True):
         assert (kind, life) == (its_kind, its_life)

@@ -27,7 +27,7 @@ def content() -> ExplorationReport:
 
 
 def test_every_point_is_killed_by_signal_9_with_no_re_call_and_the_same_output(content: ExplorationReport) -> None:
-    assert len(content.rows) == 19
+    assert len(content.rows) == 21
     assert {row.killed_by for row in content.rows} == {9}
     assert {row.recalled for row in content.rows} == {()}
     assert {row.same_output for row in content.rows} == {True}
