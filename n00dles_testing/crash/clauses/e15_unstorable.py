@@ -123,8 +123,9 @@ def _refused(case: Case, life: Life, call: Call, found: tuple[tuple[str, ...], A
 
 
 def _is_alone(life: Life, call: Call) -> bool:
-    """Whether nothing else than this output can have ended the life: no other node has failed."""
-    return all(other.succeeded for other in life.calls if other.node != call.node)
+    """Whether nothing else than this output can have ended the life: no other node has failed, or was refused."""
+    others = [other for other in life.calls if other.node != call.node]
+    return all(other.succeeded and _unstorable(other.output) is None for other in others)
 
 
 def _leaf(call: Call) -> Any:
@@ -162,7 +163,7 @@ def _is_substitute(leaf: dict[str, Any], seen: Any) -> bool:
         return False
     if "items" in leaf:
         items = leaf["items"]
-        return seen.startswith(("{", "frozenset(")) and all(str(item) in seen for item in items)
+        return seen.startswith(("{", "set(", "frozenset(")) and all(str(item) in seen for item in items)
     return seen.strip('"').lower() == str(leaf.get("repr", "")).lower()
 
 
