@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from n00dles.errors import ConfigurationError
+from n00dles.stores.base import StateStore
 
 from ..crash.clauses import CLAUSES
 from ..crash.life import Executor, ReferenceExecutor
@@ -43,6 +44,7 @@ def prove(
     examples: int | None = None,
     seed: int = 0,
     budget: float | None = None,
+    make_store: Callable[[], StateStore] | None = None,
     only: Collection[str] = (),
     confirm: bool = True,
     shrink_seconds: float = 20.0,
@@ -52,9 +54,11 @@ def prove(
 
     `executor` is an object with `run` and `resume` (see `crash.life.Executor`), or names one as `module:object` or
     `file.py:object`; None is the one of n00dles. `examples` is how many scenarios are tried at least (1000 without a
-    budget), `budget` how many seconds they may take. `seed` decides what is drawn. `only` names the clauses that are
-    asked for. What is found is shrunk, for up to `shrink_seconds` a clause, and with `confirm` lived once more with
-    real processes, if another process can import the executor.
+    budget), `budget` how many seconds they may take. `seed` decides what is drawn. `make_store` makes the store of each
+    run; by default it is one in memory, and for some a SQLite file. `only` names the clauses that are asked for.
+
+    What is found is shrunk, for up to `shrink_seconds` a clause, and with `confirm` lived again with real processes,
+    if another process can import the executor.
 
     Raises `CampaignError` if the executor is none, or no such clause is known.
     """
@@ -63,7 +67,7 @@ def prove(
     if examples is not None and examples < 1:
         raise CampaignError(f"examples={examples} tries nothing; it counts scenarios, from 1.")
     limit = examples if examples is not None else DEFAULT_EXAMPLES if budget is None else None
-    with Stage(subject) as stage:
+    with Stage(subject, make_store=make_store) as stage:
         campaign = _Campaign(name, stage, seed, wanted, _Told(on_progress, limit))
         campaign.search(limit, budget)
         campaign.tell(confirm=confirm, shrink_seconds=shrink_seconds)
@@ -147,7 +151,11 @@ class _Campaign:
 
     def search(self, limit: int | None, budget: float | None) -> None:
         """Try scenarios of every family that can speak of what is wanted, each its share."""
-        families = [family for family in FAMILIES if family.clauses & self._wanted]
+        families = [
+            family
+            for family in FAMILIES
+            if family.clauses & self._wanted and not (family.on_disk and self._stage.has_own_store)
+        ]
         shares = sum(family.share for family in families)
         for number, family in enumerate(families):
             part = family.share / shares

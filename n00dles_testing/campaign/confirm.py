@@ -26,7 +26,7 @@ def confirmed(found: Found, executor: str | None) -> str:
     if not found.trial.family.startswith("lives"):
         return ""
     if not found.trial.rest:
-        return "in a run that nobody disturbed"
+        return "in this process, in a run that nobody disturbed"
     if not fork_is_available():
         return "in this process only: this platform cannot fork"
     numbers = itertools.count()

@@ -51,11 +51,15 @@ class Judgement:
 
 
 class Family(Protocol):
-    """A family of scenarios. `clauses` are those that it can speak of; `share` how much of a campaign is its."""
+    """A family of scenarios. `clauses` are those that it can speak of; `share` how much of a campaign is its.
+
+    What is `on_disk` is left out for a store of somebody's own.
+    """
 
     name: str
     clauses: frozenset[str]
     share: float
+    on_disk: bool
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw trials of one pipeline, at least one; they are judged one after another."""

@@ -14,7 +14,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from n00dles.errors import PipelineFailure
-from n00dles.stores.memory import InMemoryStateStore
 
 from ..crash.history import same
 from ..crash.typed import encode, show
@@ -39,6 +38,7 @@ class IdentityFamily:
     name = "identity"
     clauses = frozenset({"E09"})
     share = 0.08
+    on_disk = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, where it is stopped, and a few changes."""
@@ -86,7 +86,7 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
 async def _lived(
     old: PipelineSpec, new: PipelineSpec, stopped: str, stage: Stage, *, with_inputs: bool
 ) -> tuple[Ended, Ended]:
-    store = InMemoryStateStore()
+    store = stage.make_store()
     body = None if stopped == _FINISHED else failing_at(stopped)
     with counted_by(AttemptsInMemory()):
         first = await ended(stage.executor, build(old), store, RUN_ID, inputs=old.input_values(), body=body)

@@ -28,7 +28,7 @@ class LivesFamily:
     def __init__(self, *, on_disk: bool = False, share: float = 1.0) -> None:
         self.name = "lives on disk" if on_disk else "lives"
         self.share = share
-        self._on_disk = on_disk
+        self.on_disk = on_disk
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, and up to so many plans for it."""
@@ -40,7 +40,7 @@ class LivesFamily:
         yield Trial(self.name, subject.spec), subject.judged(subject.undisturbed)
         for trial in trials:
             if trial.rest:
-                yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self._on_disk))
+                yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self.on_disk))
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return where its lives are disturbed."""

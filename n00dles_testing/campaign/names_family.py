@@ -13,7 +13,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from n00dles.errors import N00dlesError
-from n00dles.stores.memory import InMemoryStateStore
 
 from ..crash.history import same
 from ..crash.typed import encode, show
@@ -34,6 +33,7 @@ class NamesFamily:
     name = "names"
     clauses = frozenset({"E08"})
     share = 0.04
+    on_disk = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, a node of it and a name that is taken."""
@@ -109,9 +109,9 @@ async def _lived(spec: PipelineSpec, stage: Stage) -> tuple[Ended, Ended]:
     last = list(told.calls)[-1]
     inputs = spec.input_values()
     with counted_by(AttemptsInMemory()):
-        whole = await ended(stage.executor, build(spec), InMemoryStateStore(), RUN_ID, inputs=inputs)
+        whole = await ended(stage.executor, build(spec), stage.make_store(), RUN_ID, inputs=inputs)
     with counted_by(AttemptsInMemory()):
-        store = InMemoryStateStore()
+        store = stage.make_store()
         await ended(stage.executor, build(spec), store, RUN_ID, inputs=inputs, body=failing_at(last))
         resumed = await ended(stage.executor, build(spec), store, RUN_ID)
     return whole, resumed

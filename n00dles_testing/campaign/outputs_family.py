@@ -16,8 +16,6 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from n00dles.stores.memory import InMemoryStateStore
-
 from ..crash.dependencies import dependencies
 from ..crash.history import same
 from ..crash.typed import encode, show
@@ -53,6 +51,7 @@ class OutputsFamily:
     name = "outputs"
     clauses = frozenset({"E15"})
     share = 0.04
+    on_disk = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, one of its nodes that has a body, and a value."""
@@ -102,7 +101,7 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
 
 
 async def _lived(spec: PipelineSpec, node: str, make: Callable[[], Any], stage: Stage) -> tuple[Ended, Ended]:
-    store = InMemoryStateStore()
+    store = stage.make_store()
     inputs = spec.input_values()
     with counted_by(AttemptsInMemory()):
         first = await ended(stage.executor, build(spec), store, RUN_ID, inputs=inputs, body=_returning(node, make))

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from hypothesis import strategies as st
 
-from ..crash.points import OPENING, How, Kind, Plan, Point
+from ..crash.points import How, Kind, Plan, Point
 from ..strategies import PipelineSpec, predict
 from ..strategies.crash_plans import MOST_LIVES, Moment, moments, moments_after
 
@@ -20,10 +20,10 @@ __all__ = ["POISON_LIVES", "plans_of"]
 POISON_LIVES = 6
 """How often a node may kill its process in a plan that has it do so: more often than any executor should let it."""
 
-_FAULTS = (How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, How.SLOW)
 _STOPS = (How.CANCEL, How.TIMEOUT, How.INTERRUPT)
-_BEFORE_A_SAVE = (How.KILL, How.KILL, How.KILL, *_FAULTS, *_STOPS)
-_ELSEWHERE = (How.KILL, How.KILL, How.KILL, How.KILL, *_STOPS)
+_FAULTS = (How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, How.SLOW)
+# The first is the simplest: a kill, if that will do.
+_HOWS = st.sampled_from((*(How.KILL,) * 11, *_STOPS, *_FAULTS))
 _MOST_AWAITS = 12
 
 
@@ -59,18 +59,16 @@ def _plan(draw: st.DrawFn, passed: tuple[Moment, ...]) -> Plan:
 def _lives(draw: st.DrawFn, passed: tuple[Moment, ...], most: int) -> Plan:
     plan: list[Point] = []
     for _ in range(most):
-        moment = draw(st.sampled_from(passed))
-        point = moment.point
-        how = draw(st.sampled_from(_hows(point)))
-        plan.append(Point(point.kind, point.subject, point.occurrence, how))
+        how = draw(_HOWS)
+        fitting = [moment for moment in passed if moment.point.allows(how)]
+        if not fitting:
+            how, fitting = How.KILL, list(passed)
+        moment = draw(st.sampled_from(fitting))
+        plan.append(moment.point.disturbed(how))
         passed = moments_after(passed, moment)
         if not passed or not draw(st.booleans()):
             break
     return tuple(plan)
-
-
-def _hows(point: Point) -> tuple[How, ...]:
-    return _BEFORE_A_SAVE if point.kind in (Kind.BEFORE_SAVE, OPENING[0]) else _ELSEWHERE
 
 
 _KINDS = st.sampled_from((*("lives",) * 16, "create", "await", "poison"))

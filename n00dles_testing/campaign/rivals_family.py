@@ -18,7 +18,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from n00dles.stores.base import Closable, StateStore
-from n00dles.stores.memory import InMemoryStateStore
 from n00dles.stores.sqlite import SQLiteStateStore
 
 from ..crash.history import same
@@ -45,6 +44,7 @@ class RivalsFamily:
     name = "rivals"
     clauses = frozenset({"E16"})
     share = 0.04
+    on_disk = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, a node that it calls, and what the two share."""
@@ -134,8 +134,8 @@ async def _raced(
 
 
 def _stores(kind: str, stage: Stage) -> list[StateStore]:
-    if kind == "one store in memory":
-        return [InMemoryStateStore()]
+    if stage.has_own_store or kind == "one store in memory":
+        return [stage.make_store()]
     place = f"{stage.place()}.db"
     return [SQLiteStateStore(place) for _ in range(2 if kind == "two SQLite stores" else 1)]
 

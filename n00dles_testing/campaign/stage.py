@@ -56,10 +56,17 @@ class Scene:
 
 
 class Stage:
-    """Lives runs with one executor. Used as a context, since it has a folder for what has to lie on disk."""
+    """Lives runs with one executor. Used as a context, since it has a folder for what has to lie on disk.
 
-    def __init__(self, executor: Executor, *, time_limit: float = 5.0) -> None:
+    `make_store` gives each run its store; with one of somebody's own (`has_own_store`) nothing is lived on SQLite.
+    """
+
+    def __init__(
+        self, executor: Executor, *, make_store: Callable[[], StateStore] | None = None, time_limit: float = 5.0
+    ) -> None:
         self.executor = executor
+        self.has_own_store = make_store is not None
+        self.make_store: Callable[[], StateStore] = make_store or InMemoryStateStore
         self.played = 0
         self._time_limit = time_limit
         self._numbers = itertools.count()
@@ -94,7 +101,7 @@ class Stage:
             time_limit=self._time_limit,
         )
         world, counted = AttemptsInMemory(), dict[int, Counter[str]]()
-        backend = _Backend(build(spec), self.executor)
+        backend = _Backend(build(spec), self.executor, make_store=self.make_store)
         with counted_by(world):
             ends = backend.lived(planned, lambda life: counted.update({life: Counter(world.counts)}), resumes)
         if on_disk:
@@ -114,7 +121,7 @@ class _Backend(InProcess):
 
     def lived(self, planned: PlannedRun, begins: Callable[[int], None], resumes: int) -> list[LifeEnd]:
         """Live `planned` to its end; `begins` is told each life. A run that fails is resumed so often."""
-        kept: StateStore | None = InMemoryStateStore() if planned.store == "memory://" else None
+        kept: StateStore | None = self._make_store() if planned.store == "memory://" else None
         ends: list[LifeEnd] = []
         requests = self._requests(planned, ends, resumes)
         for request in requests:
