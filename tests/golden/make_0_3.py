@@ -1,4 +1,4 @@
-"""Makes n00dles-0.3/runs.db, with the published n00dles 0.3.0 itself; see README.md. It was run once.
+"""Makes n00dles-0.3/runs.sqlite, with the published n00dles 0.3.0 itself; see README.md. It was run once.
 
     PYTHONPATH=<folder with get-n00dles 0.3.0> python tests/golden/make_0_3.py
 
@@ -19,7 +19,7 @@ from pydantic import BaseModel
 import n00dles
 from n00dles import RetryPolicy, agent, branch, parallel, pipeline
 
-TARGET = Path(__file__).parent / "n00dles-0.3" / "runs.db"
+TARGET = Path(__file__).parent / "n00dles-0.3" / "runs.sqlite"
 
 
 class Death(BaseException):
