@@ -120,6 +120,13 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "pipeline", metavar="PIPELINE", help="the pipeline of the run: package.module:name or path/to/file.py:name"
     )
     parser.add_argument("--quiet", action="store_true", help="print no progress")
+    parser.add_argument(
+        "--wait",
+        type=_duration,
+        default=0.0,
+        metavar="TIME",
+        help="how long to wait while another process works on the run, as in 10m (default: 0s)",
+    )
     parser.set_defaults(command=runs_command.resume_run)
 
 

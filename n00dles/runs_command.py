@@ -18,8 +18,9 @@ from .api import aresume
 from .errors import ConfigurationError, CorruptCheckpointError, RunNotFoundError
 from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted, RunStarted
 from .pipeline import Step
-from .runs_text import one_line, story_of, table_of, time_text
+from .runs_text import holding_of, one_line, story_of, table_of, time_text
 from .stores.base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .stores.leases import Lease, ListsLeases
 from .stores.sqlite import SQLiteStateStore
 from .stores.urls import open_store
 from .targets import load_target
@@ -31,11 +32,17 @@ T = TypeVar("T")
 
 def list_runs(options: argparse.Namespace) -> int:
     """Print a table, or JSON, of the stored runs."""
-    runs = _with_store(options.store, lambda store: _listed(store, options.status, options.limit))
+
+    async def found(store: StateStore) -> tuple[list[RunSummary], dict[str, Lease]]:
+        runs = await _listed(store, options.status, options.limit)
+        return runs, await _leases(store, *(run.run_id for run in runs))
+
+    runs, leases = _with_store(options.store, found)
     if options.json:
-        _print_json([asdict(run) for run in runs])
+        holders = {run_id: lease.holder for run_id, lease in leases.items()}
+        _print_json([{**asdict(run), "held_by": holders.get(run.run_id)} for run in runs])
     elif runs:
-        print(table_of(runs))
+        print(table_of(runs, leases))
     else:
         print("no runs" + (f" of status {options.status}" if options.status else ""), file=sys.stderr)
     return 0
@@ -43,11 +50,16 @@ def list_runs(options: argparse.Namespace) -> int:
 
 def show_run(options: argparse.Namespace) -> int:
     """Print the story of one run, or its whole record as JSON."""
-    ctx = _with_store(options.store, lambda store: _loaded(store, options.run_id))
+
+    async def found(store: StateStore) -> tuple[Any, Lease | None]:
+        ctx = await _loaded(store, options.run_id)
+        return ctx, (await _leases(store, options.run_id)).get(options.run_id)
+
+    ctx, lease = _with_store(options.store, found)
     if options.json:
         _print_json(ctx.to_dict())
     else:
-        print(story_of(ctx))
+        print(story_of(ctx, lease))
     return 0
 
 
@@ -57,7 +69,8 @@ def resume_run(options: argparse.Namespace) -> int:
     observers = () if options.quiet else (_print_progress,)
 
     result = _with_store(
-        options.store, lambda store: aresume(pipeline, options.run_id, store=store, observers=observers)
+        options.store,
+        lambda store: aresume(pipeline, options.run_id, store=store, observers=observers, wait=options.wait),
     )
     _print_json(
         {
@@ -151,10 +164,18 @@ async def _described(store: StateStore, run_id: str) -> str:
     except CorruptCheckpointError:
         return f"run {run_id!r} (its record is damaged)"
     count = len(ctx.order)
+    lease = (await _leases(store, run_id)).get(run_id)
+    held = f"; held by {holding_of(lease)}: its worker will be refused, and stops" if lease else ""
     return (
         f"run {run_id!r} ({ctx.pipeline or 'unnamed pipeline'}, {ctx.status}, {count} completed "
-        f"node{'' if count == 1 else 's'}, last updated {time_text(ctx.updated_at)})"
+        f"node{'' if count == 1 else 's'}, last updated {time_text(ctx.updated_at)}{held})"
     )
+
+
+async def _leases(store: StateStore, *run_ids: str) -> dict[str, Lease]:
+    """Return who holds which of these runs, as far as the store can say."""
+    found = await store.list_leases(run_ids) if isinstance(store, ListsLeases) else []
+    return {lease.run_id: lease for lease in found}
 
 
 async def _prune(store: StateStore, older_than: float, *, dry: bool) -> list[str]:

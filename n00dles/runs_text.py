@@ -5,39 +5,49 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from .context import PipelineContext
 from .records import NodeRecord
 from .stores.base import RunSummary
+from .stores.leases import Lease
 
-__all__ = ["one_line", "story_of", "table_of", "time_text"]
+__all__ = ["holding_of", "one_line", "story_of", "table_of", "time_text"]
 
 _PREVIEW_CHARACTERS = 60
 _LONGEST_CELL = 60
 
 
-def table_of(runs: Sequence[RunSummary]) -> str:
-    """Return the list of runs as a table."""
-    rows = [("RUN ID", "PIPELINE", "STATUS", "NODES", "STARTED", "UPDATED")]
+def table_of(runs: Sequence[RunSummary], leases: Mapping[str, Lease]) -> str:
+    """Return the list of runs as a table; if any is held (`leases`, by run), it says by whom."""
+    rows: list[tuple[str, ...]] = [("RUN ID", "PIPELINE", "STATUS", "NODES", "STARTED", "UPDATED")]
     for run in runs:
         started, updated = time_text(run.created_at), _age(run.updated_at)
         rows.append(
             (one_line(run.run_id), one_line(run.pipeline or "-"), run.status, str(run.completed), started, updated)
         )
+    if leases:
+        held = ("HELD BY", *(one_line(leases[run.run_id].holder) if run.run_id in leases else "" for run in runs))
+        rows = [(*row, cell) for row, cell in zip(rows, held, strict=True)]
     return _columns(rows)
 
 
-def story_of(ctx: PipelineContext) -> str:
-    """Return what happened to a run: its inputs, its nodes as they completed, and the last error."""
+def holding_of(lease: Lease) -> str:
+    """Return who holds a run, and for how long."""
+    return f"{one_line(lease.holder)} since {time_text(lease.since)}, until {time_text(lease.expires_at)} or a renewal"
+
+
+def story_of(ctx: PipelineContext, lease: Lease | None) -> str:
+    """Return what happened to a run: its inputs, its nodes as they completed, the last error, and who holds it now."""
     tokens_in = sum(record.input_tokens for record in ctx.nodes.values())
     tokens_out = sum(record.output_tokens for record in ctx.nodes.values())
     facts = [
         ("run", one_line(ctx.run_id)),
         ("pipeline", one_line(ctx.pipeline or "(not recorded)")),
         ("status", ctx.status),
+        *([("held by", holding_of(lease))] if lease else []),
         ("started", time_text(ctx.created_at)),
         ("updated", f"{time_text(ctx.updated_at)} ({_age(ctx.updated_at)})"),
         ("lives", f"{ctx.lives} (revision {ctx.revision}, {ctx.elapsed_ms / 1000:.1f} s in all)"),
@@ -48,7 +58,7 @@ def story_of(ctx: PipelineContext) -> str:
     parts = ["\n".join(f"{name:<{width}}  {value}" for name, value in facts), _columns(_node_rows(ctx))]
     if ctx.error:
         parts.append(f"last error: {one_line(ctx.error)}")
-    if ctx.status != "finished":
+    if ctx.status != "finished" and lease is None:
         parts.append(f"to continue: n00dles runs resume {_shell(ctx.run_id)} PIPELINE")
     return "\n\n".join(parts)
 

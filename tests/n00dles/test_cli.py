@@ -122,7 +122,7 @@ def test_list_filters_by_status_and_limit(url: str, capsys: pytest.CaptureFixtur
 
     assert [run["run_id"] for run in finished] == ["old"]
     assert [run["run_id"] for run in limited] == ["bad id\x1b[31m", "half"]
-    assert limited[1].keys() == {"run_id", "pipeline", "status", "completed", "created_at", "updated_at"}
+    assert limited[1].keys() == {"run_id", "pipeline", "status", "completed", "created_at", "updated_at", "held_by"}
 
 
 def test_the_store_may_be_named_by_the_environment(
