@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TOPIC ?= agentic search
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-all bench docs format clean
+.PHONY: help check test test-all bench prove-deep docs format clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -33,6 +33,9 @@ test-all: ## the tests on every supported Python that is installed, each in a vi
 
 bench: $(VENV)/.dev ## the benchmarks: each figure with its target
 	@$(BIN)/python -m conformance.benchmarks
+
+prove-deep: $(VENV)/.dev ## the contract of the executor on 10 000 generated scenarios; takes minutes
+	@N00DLES_PROFILE=deep $(BIN)/pytest -q -n0 tests/n00dles_testing/campaign/test_prove.py
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
 	@$(BIN)/python -m tests.docs.reference

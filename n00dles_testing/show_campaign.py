@@ -13,6 +13,7 @@ from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash.tokens import BadTokenError
 from .report.json_file import written
 from .report.terminal import StepDisplay, clause_table, console_for, print_findings, print_notes
+from .verdicts import Verdict
 
 __all__ = ["run_campaign_replay", "run_executor"]
 
@@ -67,7 +68,7 @@ def run_campaign_replay(text: str) -> int:
 
 def _end(report: CampaignReport, json_file: Path | None) -> int:
     console = console_for()
-    console.print(clause_table(report.clauses))
+    console.print(clause_table(clause for clause in report.clauses if clause.verdict is not Verdict.NOT_RUN))
     print_findings(console, report.findings)
     console.print()
     console.print(_summary(report))
@@ -88,6 +89,9 @@ def _summary(report: CampaignReport) -> Text:
 
 def _about(report: CampaignReport) -> list[str]:
     told = []
+    left_out = sum(clause.verdict is Verdict.NOT_RUN for clause in report.clauses)
+    if left_out:
+        told.append(f"clauses that were not asked for: {left_out}")
     if report.disturbances:
         counts = ", ".join(f"{how} {count}" for how, count in report.disturbances.items())
         told.append(f"lives were disturbed: {counts}")
@@ -121,4 +125,4 @@ class _Shown:
         if not self._display.is_live and time.monotonic() - self._said > _LOG_SECONDS:
             self._said = time.monotonic()
             of = "" if progress.total is None else f" of {progress.total}"
-            self._display.say(Text(f"{progress.done}{of} scenarios, {len(progress.broken)} clauses broken"))
+            self._display.say(Text(f"{progress.done}{of} scenarios, clauses broken: {len(progress.broken)}"))

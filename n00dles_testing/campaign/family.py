@@ -67,5 +67,8 @@ class Family(Protocol):
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Live and judge trials of one pipeline, and yield each as it is done."""
 
+    def plainer(self, trial: Trial) -> Iterator[Trial]:
+        """Yield trials of the same pipeline that a person would rather read, the plainest first."""
+
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return what a person has to know of the trial, by heading."""

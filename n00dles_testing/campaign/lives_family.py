@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
-from ..crash.points import Plan, Point
+from ..crash.points import How, Plan, Point
 from .family import Judgement, Trial
 from .judgement import Subject
-from .plans import plans_of
+from .plans import kills_of, plans_of
 from .stage import Stage
 from .subjects import specs
 
@@ -41,6 +42,12 @@ class LivesFamily:
         for trial in trials:
             if trial.rest:
                 yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self.on_disk))
+
+    def plainer(self, trial: Trial) -> Iterator[Trial]:
+        """Yield single kills, in the order in which a run passes them, if there is more to the plan of `trial`."""
+        if len(trial.rest) > 1 or any(point.how is not How.KILL for point in plan_of(trial)):
+            for point in kills_of(trial.spec):
+                yield replace(trial, rest=(str(point),))
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return where its lives are disturbed."""

@@ -15,7 +15,7 @@ from ..crash.points import How, Kind, Plan, Point
 from ..strategies import PipelineSpec, predict
 from ..strategies.crash_plans import MOST_LIVES, Moment, moments, moments_after
 
-__all__ = ["POISON_LIVES", "plans_of"]
+__all__ = ["POISON_LIVES", "kills_of", "plans_of"]
 
 POISON_LIVES = 6
 """How often a node may kill its process in a plan that has it do so: more often than any executor should let it."""
@@ -25,6 +25,11 @@ _FAULTS = (How.REFUSED, How.REPLY_LOST, How.REFUSED_ONCE, How.REPLY_LOST_ONCE, H
 # The first is the simplest: a kill, if that will do.
 _HOWS = st.sampled_from((*(How.KILL,) * 11, *_STOPS, *_FAULTS))
 _MOST_AWAITS = 12
+
+
+def kills_of(spec: PipelineSpec) -> list[Point]:
+    """Return the points at which a first life of `spec` can be killed, in order."""
+    return [moment.point for moment in _moments(spec)]
 
 
 @st.composite

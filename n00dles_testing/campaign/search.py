@@ -107,7 +107,7 @@ class Search:
         else:
             tally.scenarios += 1
             tally.behind.update({clause: 1 for clause, count in judgement.occasions.items() if count > 0})
-        for fault in judgement.faults:
+        for fault in {fault[0]: fault for fault in reversed(judgement.faults)}.values():
             clause = fault[0]
             if self._only is not None and clause not in self._only:
                 continue
@@ -141,6 +141,15 @@ class Search:
         # That it is broken is known; hypothesis says so at the end, or that it could not repeat it.
         with suppress(_EnoughError, Exception):
             _hypothesis(self.family, each, self._seed, first + 50, (Phase.generate, Phase.shrink))
+        return self._plainest(best, clause)
+
+    def _plainest(self, best: Found, clause: str) -> Found:
+        """Return the first of the plainer scenarios that breaks `clause` too: ones to which no single choice leads."""
+        for trial in self.family.plainer(best.trial):
+            for tried, judgement in self.family.judged([trial], self._stage):
+                fault = next((fault for fault in judgement.faults if fault[0] == clause), None)
+                if tried == trial and fault is not None:
+                    return Found(trial, fault, judgement, best.number, shrunk=True)
         return best
 
 
