@@ -20,22 +20,17 @@ SCHEMA_VERSION = 1
 
 _HEADER_BYTES = 100
 
-# Outputs have no index: a run's rows lie together, in completion order, because `id` is run_key * 2**32 + position.
-# A save touches one page of outputs and one of runs, however long the run is.
+# A run is found by two indexes, so that damage to one of them does not make it look new.
 _SCHEMA = (
     """CREATE TABLE n00dles_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE n00dles_runs (
-        run_key INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL UNIQUE, incarnation TEXT NOT NULL,
-        revision INTEGER NOT NULL, save_id TEXT NOT NULL, completed INTEGER NOT NULL, status TEXT NOT NULL,
-        pipeline TEXT, lives INTEGER NOT NULL, stalled INTEGER NOT NULL, elapsed_ms REAL NOT NULL, error TEXT,
-        created_at REAL NOT NULL, updated_at REAL NOT NULL, unfinished TEXT NOT NULL, checksum INTEGER NOT NULL)""",
-    """CREATE TABLE n00dles_definitions (
-        run_key INTEGER PRIMARY KEY, run_id TEXT NOT NULL UNIQUE, inputs TEXT NOT NULL, signature TEXT NOT NULL,
+        run_key INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, inputs TEXT NOT NULL, signature TEXT NOT NULL,
         checksum INTEGER NOT NULL)""",
-    """CREATE TABLE n00dles_outputs (
-        id INTEGER PRIMARY KEY, node TEXT NOT NULL, output TEXT NOT NULL, attempts INTEGER NOT NULL,
-        input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, duration_ms REAL NOT NULL, error TEXT,
-        checksum INTEGER NOT NULL)""",
+    "CREATE UNIQUE INDEX n00dles_run_ids ON n00dles_runs (run_id)",
+    "CREATE UNIQUE INDEX n00dles_run_ids_again ON n00dles_runs (run_id, run_key)",
+    """CREATE TABLE n00dles_records (
+        id INTEGER PRIMARY KEY, node TEXT, content TEXT NOT NULL, attempts INTEGER, input_tokens INTEGER,
+        output_tokens INTEGER, duration_ms REAL, error TEXT, checksum INTEGER NOT NULL)""",
 )
 
 

@@ -1,5 +1,10 @@
 """How one run lies in the tables of the SQLite store, and how it is read, created, saved and deleted.
 
+The rows of a run lie side by side in `n00dles_records`: its outputs in completion order, and after them its head, which
+says how many there are. A save writes its first output over the head and puts a new head behind, so it touches one
+page, however long the run is; and whatever takes the last rows away, a flipped bit or a lost page, takes the head, and
+is seen. The head is also the fence: it is only written over by who has read, or written, exactly this one.
+
 Every row carries a checksum over its content and its run, so that a flipped bit or a row of another run is found at
 load, not used. Records of the published 0.3 release (table `runs`) are read as they are, and take the new form with
 their first save.
@@ -9,10 +14,11 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from ..context import PipelineContext
-from ..errors import CorruptCheckpointError, StaleContextError
+from ..errors import CorruptCheckpointError, StaleContextError, StateStoreError
 from ..records import NodeRecord, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
 from ..serialization import dumps, loads
 from .base import RunSummary
@@ -23,7 +29,28 @@ __all__ = ["delete", "read", "read_or_create", "save", "summaries"]
 
 _POSITIONS = 2**32
 
+_FIND = "SELECT * FROM n00dles_runs INDEXED BY n00dles_run_ids WHERE run_id = ?"
+
 Row = tuple[Any, ...]
+
+
+class _Head(NamedTuple):
+    """A stored head: its row's id, and its content, JSON of incarnation, revision, save id, and a `RunHead`."""
+
+    id: int
+    content: str
+
+    @property
+    def key(self) -> int:
+        return self.id // _POSITIONS
+
+    @property
+    def position(self) -> int:
+        """Where it lies: after so many outputs."""
+        return self.id % _POSITIONS
+
+    def stored_revision(self) -> StoredRevision:
+        return StoredRevision(*loads(self.content)[:3])
 
 
 def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
@@ -35,30 +62,31 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
 
 
 def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
-    row = connection.execute("SELECT * FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone()
+    row = connection.execute(_FIND, (run_id,)).fetchone()
     if row is None:
-        if connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,)).fetchone() is not None:
-            raise _damaged(run_id, "it is in the index and has no row")
-        if _definition_key(connection, run_id) is not None:
-            raise _damaged(run_id, "its head is missing")
+        if _keys(connection, run_id):
+            raise _damaged(run_id, "it is in an index and has no row")
         return legacy_context(connection, run_id)
-    key, _, incarnation, revision, save_id, completed, *head, checksum = row
-    _verify(run_id, "its head", checksum, (run_id, incarnation, revision, save_id, completed, *head))
-    inputs, signature = _definition(connection, run_id, key)
+    key, _, _, signature, _ = row
+    inputs = _inputs(run_id, row)
     rows = connection.execute(
-        "SELECT * FROM n00dles_outputs WHERE id >= ? AND id < ? ORDER BY id", _ids(key)
+        "SELECT * FROM n00dles_records WHERE id >= ? AND id < ? ORDER BY id", _ids(key)
     ).fetchall()
-    if len(rows) != completed:
-        raise _damaged(run_id, f"it has {len(rows)} outputs where {completed} were acknowledged")
-    return PipelineContext.assemble(
+    head = _head(run_id, key, rows.pop() if rows else None)
+    if head.position != len(rows):
+        raise _damaged(run_id, f"it has {len(rows)} outputs where {head.position} were acknowledged")
+    incarnation, revision, _, *parts = loads(head.content)
+    context = PipelineContext.assemble(
         run_id,
         loads(inputs),
         (_output(run_id, position, row, key) for position, row in enumerate(rows)),
-        RunHead(*head),
+        RunHead(*parts),
         signature=loads(signature),
         revision=revision,
         incarnation=incarnation,
     )
+    context.handle = head
+    return context
 
 
 def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> PipelineContext:
@@ -67,42 +95,38 @@ def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> 
     if existing is not None:
         return existing
     context.begin_life(is_first=True)
-    context.acknowledge(_create(connection, context))
+    context.acknowledge(_create(connection, context, context.snapshot()))
     return context
 
 
 def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: SaveBatch) -> SaveBatch | None:
-    """Write `snapshot` of `context`, if the stored revision is its own; return the batch to acknowledge.
+    """Write `snapshot` of `context`, if the stored head is the one it continues; return the batch to acknowledge.
 
     None means that there is nothing to write, since a save that was called later has overtaken this one. A save whose
     reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes nothing if
     the run has gone on, or is gone.
     """
-    key: int | None = context.handle if context.in_doubt is None else None
-    if key is None:
-        key = _fenced_key(connection, context)
-        if key is None:
+    head: _Head | None = context.handle if context.in_doubt is None else None
+    if head is None:
+        head = _fenced_head(connection, context)
+        if head is None:
             return _create(connection, context, snapshot)
     if snapshot.number < context.saved_snapshot:
         return None
     batch = context.begin_save(snapshot)
-    if not _update_head(connection, key, context, batch):
-        _fenced_key(connection, context)
-        raise _damaged(context.run_id, "its row does not answer to its own key")
+    if not _write_over(connection, head, context, batch):
+        _fenced_head(connection, context)
+        raise _damaged(context.run_id, "its head is not where it belongs")
     if batch.signature is not None:
-        _update_signature(connection, key, context.run_id, batch.signature)
-    _insert_outputs(connection, key, context.run_id, batch)
+        _update_signature(connection, head.key, context.run_id, batch.signature)
     return batch
 
 
 def delete(connection: sqlite3.Connection, run_id: str) -> bool:
     """Remove all rows of a run; return whether there were any."""
-    keys = {key for (key,) in connection.execute("SELECT run_key FROM n00dles_runs WHERE run_id = ?", (run_id,))}
-    # Of a damaged run, one of the two rows may be all that is left.
-    keys |= {_definition_key(connection, run_id)} - {None}
+    keys = _keys(connection, run_id)
     for key in keys:
-        connection.execute("DELETE FROM n00dles_outputs WHERE id >= ? AND id < ?", _ids(key))
-        connection.execute("DELETE FROM n00dles_definitions WHERE run_key = ?", (key,))
+        connection.execute("DELETE FROM n00dles_records WHERE id >= ? AND id < ?", _ids(key))
         connection.execute("DELETE FROM n00dles_runs WHERE run_key = ?", (key,))
     removed = len(keys)
     if has_legacy_table(connection):
@@ -112,91 +136,152 @@ def delete(connection: sqlite3.Connection, run_id: str) -> bool:
 
 def summaries(connection: sqlite3.Connection, status: Status | None = None) -> list[RunSummary]:
     """Return one summary a run, the last updated first, those of the 0.3 release included; outputs are not read."""
-    rows = connection.execute("SELECT run_id, pipeline, status, completed, created_at, updated_at FROM n00dles_runs")
-    runs = [*(RunSummary(*row) for row in rows), *legacy_summaries(connection)]
+    rows = connection.execute("SELECT run_key, run_id FROM n00dles_runs").fetchall()
+    runs = [*(_summary(connection, *row) for row in rows), *legacy_summaries(connection)]
     return sorted((run for run in runs if status in (None, run.status)), key=lambda run: run.updated_at, reverse=True)
 
 
-def _create(connection: sqlite3.Connection, context: PipelineContext, snapshot: SaveBatch | None = None) -> SaveBatch:
-    batch = context.begin_save(snapshot)
-    key = connection.execute(
-        "INSERT INTO n00dles_runs VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (context.run_id, *_head(context, batch)),
-    ).lastrowid
+def _summary(connection: sqlite3.Connection, key: int, run_id: str) -> RunSummary:
+    try:
+        head = _last_head(connection, run_id, key)
+        parts = RunHead(*loads(head.content)[3:])
+    except (CorruptCheckpointError, ValueError, TypeError):
+        return RunSummary(run_id, None, "running", 0, 0.0, 0.0)  # whoever loads it is told
+    return RunSummary(run_id, parts.pipeline, parts.status, head.position, parts.created_at, parts.updated_at)
+
+
+def _create(connection: sqlite3.Connection, context: PipelineContext, snapshot: SaveBatch) -> SaveBatch:
+    batch, run_id = context.begin_save(snapshot), context.run_id
+    key = connection.execute("INSERT INTO n00dles_runs VALUES (NULL, ?, '', '', 0)", (run_id,)).lastrowid
     assert key is not None  # noqa: S101 - an INSERT has one
-    inputs, signature = dumps(context.inputs), dumps(list(context.signature))
-    checksum = _checksum((context.run_id, inputs, signature))
-    connection.execute(
-        "INSERT INTO n00dles_definitions VALUES (?, ?, ?, ?, ?)", (key, context.run_id, inputs, signature, checksum)
-    )
-    _insert_outputs(connection, key, context.run_id, batch)
+    _write_definition(connection, key, run_id, dumps(context.inputs), dumps(list(context.signature)))
+    outputs = _by_position(context, batch, 0)
+    _insert_outputs(connection, key, run_id, outputs.values())
+    context.handle = _insert_head(connection, run_id, key, batch)
     if has_legacy_table(connection):
-        connection.execute("DELETE FROM runs WHERE run_id = ?", (context.run_id,))
+        connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
     return batch
 
 
-def _fenced_key(connection: sqlite3.Connection, context: PipelineContext) -> int | None:
-    """Return the key of the run that `context` may be saved over, or None if it is to be created."""
-    row = connection.execute(
-        "SELECT run_key, incarnation, revision, save_id FROM n00dles_runs WHERE run_id = ?", (context.run_id,)
-    ).fetchone()
-    check_fence(context, StoredRevision(*row[1:]) if row else None)
+def _fenced_head(connection: sqlite3.Connection, context: PipelineContext) -> _Head | None:
+    """Return the head that `context` may write over, or None if the run is to be created."""
+    run_id = context.run_id
+    row = connection.execute(_FIND, (run_id,)).fetchone()
+    head = None if row is None else _last_head(connection, run_id, row[0])
+    check_fence(context, None if head is None else head.stored_revision())
     if row is None and is_outdated(connection, context):
         raise StaleContextError(
-            f"run {context.run_id!r} was not saved: it was deleted or changed after it was read as a record of the 0.3 "
+            f"run {run_id!r} was not saved: it was deleted or changed after it was read as a record of the 0.3 "
             "release. Nothing was written; load the run again, or start a new one.",
-            run_id=context.run_id,
+            run_id=run_id,
         )
-    key: int | None = row[0] if row else None
-    context.handle = key
-    return key
+    return head
 
 
-def _update_head(connection: sqlite3.Connection, key: int, context: PipelineContext, batch: SaveBatch) -> bool:
-    """Write the head over the revision that `batch` continues; return whether that is the stored one."""
+def _write_over(connection: sqlite3.Connection, head: _Head, context: PipelineContext, batch: SaveBatch) -> bool:
+    """Put the outputs of `batch` and its head in the place of `head`; return whether that was still there."""
+    run_id, key = context.run_id, head.key
+    if batch.completed == head.position:
+        new = _Head(head.id, _head_content(batch))
+        row = (None, new.content, None, None, None, None, None, _head_checksum(run_id, new))
+        if not _overwrite(connection, head, row):
+            return False
+        _insert_outputs(connection, key, run_id, batch.outputs)
+        context.handle = new
+        return True
+    outputs = _by_position(context, batch, head.position)
+    if not _overwrite(connection, head, _output_row(run_id, key, outputs.pop(head.position))[1:]):
+        return False
+    _insert_outputs(connection, key, run_id, outputs.values())
+    context.handle = _insert_head(connection, run_id, key, batch)
+    return True
+
+
+def _overwrite(connection: sqlite3.Connection, head: _Head, row: Row) -> bool:
     cursor = connection.execute(
-        "UPDATE n00dles_runs SET incarnation = ?, revision = ?, save_id = ?, completed = ?, status = ?, pipeline = ?, "
-        "lives = ?, stalled = ?, elapsed_ms = ?, error = ?, created_at = ?, updated_at = ?, unfinished = ?, "
-        "checksum = ? WHERE run_key = ? AND run_id = ? AND incarnation = ? AND revision = ?",
-        (*_head(context, batch), key, context.run_id, batch.incarnation, batch.revision),
+        "UPDATE n00dles_records SET node = ?, content = ?, attempts = ?, input_tokens = ?, output_tokens = ?, "
+        "duration_ms = ?, error = ?, checksum = ? WHERE id = ? AND content = ? AND node IS NULL",
+        (*row, *head),
     )
     return cursor.rowcount == 1
 
 
-def _update_signature(connection: sqlite3.Connection, key: int, run_id: str, signature: str) -> None:
-    inputs, _ = _definition(connection, run_id, key)
+def _by_position(context: PipelineContext, batch: SaveBatch, first: int) -> dict[int, StoredOutput]:
+    """Return the outputs of `batch`, which have to be all from position `first` on. Raises `StateStoreError`."""
+    outputs = {output.position: output for output in batch.outputs}
+    if any(position not in outputs for position in range(first, batch.completed)):
+        raise StateStoreError(
+            f"run {context.run_id!r} was not saved: its context has been saved in another store, and does not hold all "
+            "outputs as new. To copy a run, save PipelineContext.from_dict(context.to_dict()).",
+            run_id=context.run_id,
+        )
+    return outputs
+
+
+def _insert_outputs(connection: sqlite3.Connection, key: int, run_id: str, outputs: Iterable[StoredOutput]) -> None:
+    for output in outputs:
+        connection.execute(
+            "INSERT OR REPLACE INTO n00dles_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _output_row(run_id, key, output),
+        )
+
+
+def _insert_head(connection: sqlite3.Connection, run_id: str, key: int, batch: SaveBatch) -> _Head:
+    head = _Head(key * _POSITIONS + batch.completed, _head_content(batch))
     connection.execute(
-        "UPDATE n00dles_definitions SET signature = ?, checksum = ? WHERE run_key = ?",
-        (signature, _checksum((run_id, inputs, signature)), key),
+        "INSERT INTO n00dles_records VALUES (?, NULL, ?, NULL, NULL, NULL, NULL, NULL, ?)",
+        (*head, _head_checksum(run_id, head)),
     )
+    return head
 
 
-def _head(context: PipelineContext, batch: SaveBatch) -> Row:
-    head = (batch.incarnation, batch.revision + 1, batch.save_id, batch.completed, *batch.head)
-    return (*head, _checksum((context.run_id, *head)))
-
-
-def _definition(connection: sqlite3.Connection, run_id: str, key: int) -> tuple[str, str]:
-    row = connection.execute("SELECT * FROM n00dles_definitions WHERE run_key = ?", (key,)).fetchone()
+def _update_signature(connection: sqlite3.Connection, key: int, run_id: str, signature: str) -> None:
+    row = connection.execute("SELECT * FROM n00dles_runs WHERE run_key = ?", (key,)).fetchone()
     if row is None:
         raise _damaged(run_id, "its inputs are missing")
-    _, owner, inputs, signature, checksum = row
-    _verify(run_id, "its inputs", checksum, (owner, inputs, signature))
-    if owner != run_id:
-        raise _damaged(run_id, f"its inputs are those of run {owner!r}")
-    return inputs, signature
+    _write_definition(connection, key, run_id, _inputs(run_id, row), signature)
 
 
-def _definition_key(connection: sqlite3.Connection, run_id: str) -> int | None:
-    row = connection.execute("SELECT run_key FROM n00dles_definitions WHERE run_id = ?", (run_id,)).fetchone()
-    return row[0] if row else None
-
-
-def _insert_outputs(connection: sqlite3.Connection, key: int, run_id: str, batch: SaveBatch) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO n00dles_outputs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [_output_row(run_id, key, output) for output in batch.outputs],
+def _write_definition(connection: sqlite3.Connection, key: int, run_id: str, inputs: str, signature: str) -> None:
+    connection.execute(
+        "UPDATE n00dles_runs SET inputs = ?, signature = ?, checksum = ? WHERE run_key = ?",
+        (inputs, signature, _checksum(run_id, key, inputs, signature), key),
     )
+
+
+def _inputs(run_id: str, row: Row) -> str:
+    key, _, inputs, signature, checksum = row
+    if checksum != _checksum(run_id, key, inputs, signature):
+        raise _damaged(run_id, "its inputs do not match their checksum")
+    return str(inputs)
+
+
+def _keys(connection: sqlite3.Connection, run_id: str) -> set[int]:
+    """Return the keys that any index has for a run: of a damaged one, its row or an entry may be lost."""
+    queries = (
+        "SELECT run_key FROM n00dles_runs INDEXED BY n00dles_run_ids WHERE run_id = ?",
+        "SELECT run_key FROM n00dles_runs INDEXED BY n00dles_run_ids_again WHERE run_id = ?",
+    )
+    return {key for query in queries for (key,) in connection.execute(query, (run_id,))}
+
+
+def _last_head(connection: sqlite3.Connection, run_id: str, key: int) -> _Head:
+    query = "SELECT * FROM n00dles_records WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT 1"
+    return _head(run_id, key, connection.execute(query, _ids(key)).fetchone())
+
+
+def _head(run_id: str, key: int, row: Row | None) -> _Head:
+    """Return the head that the last row of a run is. Raises `CorruptCheckpointError` if it is none."""
+    if row is None or row[1] is not None:
+        raise _damaged(run_id, "its last records are missing")
+    head = _Head(row[0], row[2])
+    if any(field is not None for field in row[3:8]) or row[8] != _head_checksum(run_id, head):
+        raise _damaged(run_id, "its head does not match its checksum")
+    return head
+
+
+def _head_content(batch: SaveBatch) -> str:
+    return dumps([batch.incarnation, batch.revision + 1, batch.save_id, *batch.head])
 
 
 def _output_row(run_id: str, key: int, stored: StoredOutput) -> Row:
@@ -223,12 +308,16 @@ def _output(run_id: str, position: int, row: Row, key: int) -> tuple[str, Any, N
 
 
 def _ids(key: int) -> tuple[int, int]:
-    """Return the range of a run's ids in the table of outputs."""
+    """Return the range of a run's ids in the table of records."""
     return key * _POSITIONS, (key + 1) * _POSITIONS
 
 
-def _checksum(fields: Row) -> int:
+def _checksum(*fields: Any) -> int:
     return zlib.crc32(repr(fields).encode("utf-8", "surrogatepass"))
+
+
+def _head_checksum(run_id: str, head: _Head) -> int:
+    return zlib.crc32(f"{run_id}|{head.id}|{head.content}".encode("utf-8", "surrogatepass"))
 
 
 def _output_checksum(run_id: str, row: Row) -> int:
@@ -236,11 +325,6 @@ def _output_checksum(run_id: str, row: Row) -> int:
     row_id, node, output, attempts, input_tokens, output_tokens, duration_ms, error = row
     rest = f"{run_id}|{row_id}|{node}|{attempts}|{input_tokens}|{output_tokens}|{duration_ms}|{error}"
     return zlib.crc32(rest.encode("utf-8", "surrogatepass"), zlib.crc32(output.encode()))
-
-
-def _verify(run_id: str, part: str, checksum: int, fields: Row) -> None:
-    if checksum != _checksum(fields):
-        raise _damaged(run_id, f"{part} does not match its checksum")
 
 
 def _damaged(run_id: str, what: str) -> CorruptCheckpointError:

@@ -63,7 +63,7 @@ def test_a_save_writes_only_what_is_new(tmp_path: Path) -> None:
     with_store(path, work)
 
     assert set(written) == {2}
-    assert query(path, "SELECT count(*) FROM n00dles_outputs") == [(51,)]
+    assert query(path, "SELECT count(*) FROM n00dles_records WHERE node IS NOT NULL") == [(51,)]
 
 
 def test_what_was_acknowledged_is_there_after_close_and_reopen(tmp_path: Path) -> None:

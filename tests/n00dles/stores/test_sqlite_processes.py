@@ -268,7 +268,6 @@ asyncio.run(main())
 """
     released_together([start(script, number, cwd=tmp_path) for number in range(4)])
 
-    connection = sqlite3.connect(tmp_path / "runs.db")
-    found = dict(connection.execute("SELECT run_id, completed FROM n00dles_runs").fetchall())
-    connection.close()
+    runs = asyncio.run(SQLiteStateStore(tmp_path / "runs.db").list_runs())
+    found = {run.run_id: run.completed for run in runs}
     assert found == {f"r{number}": 50 for number in range(4)}
