@@ -57,6 +57,9 @@ def _another_route(case: Case, branch: Branching) -> Iterator[tuple[str, str]]:
             route = branch.route_of(node)
             if route is not None:
                 taken.setdefault(route, life.number)
+        for said in life.events:
+            if said.event == "branch_routed" and said.fields["branch"] == branch.name:
+                taken.setdefault(said.fields["route"], life.number)
     first, *others = taken or [""]
     if others and not _choice_differs(case, branch, taken):
         yield (
@@ -69,7 +72,10 @@ def _another_route(case: Case, branch: Branching) -> Iterator[tuple[str, str]]:
 def _choice_differs(case: Case, branch: Branching, taken: dict[str, int]) -> bool:
     """Whether something before the branch has itself returned one thing and then another: the choice may differ."""
     before = {
-        needed for route in taken for node in branch.routes[route][:1] for needed in case.baseline.needs.get(node, ())
+        needed
+        for route in taken
+        for node in branch.routes.get(route, ())[:1]
+        for needed in case.baseline.needs.get(node, ())
     }
     outputs: dict[str, object] = {}
     for call in case.history.calls:

@@ -1,0 +1,182 @@
+"""E01, E02, E03, E17, E18: what is stored too late, forgotten, called again, or resumed only once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from n00dles import PipelineContext, RunResult
+from n00dles.checkpointing import Checkpointer
+from n00dles.idempotency import node_call
+from n00dles.pipeline import Pipeline
+from tests.n00dles_testing.crash.mutants.base import Around, Executor, Life, fan_outs, forgetting, single, without
+
+
+class SavesWhenTheRunEnds(Executor):
+    """Keeps all outputs in memory until the last: write at exit."""
+
+    breaks = "E01"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        return saving_when(lambda context: context.status != "running")
+
+
+class ForgetsTheLastNode(Executor):
+    """Resumes one node before the last acknowledged one."""
+
+    breaks = "E02"
+
+    def around(self, store: Any) -> Any:
+        class Forgetful(Around):
+            def loaded(self, found: PipelineContext) -> PipelineContext:
+                return found if found.status == "finished" else forgetting(found, found.order[-1:])
+
+        return Forgetful.put(store)
+
+
+class HoldsBackTheFirstMember(Executor):
+    """Saves the first member of a fan-out only together with the last. For stores that keep records whole."""
+
+    breaks = "E03"
+
+    def around(self, store: Any) -> Any:
+        class HoldingBack(Around):
+            async def save(self, run_id: str, ctx: PipelineContext) -> None:
+                members = [node for node in ctx.order if node in ("left", "middle", "right")]
+                held = without(ctx, members[0]) if 0 < len(members) < 3 else ctx
+                await self.inner.save(run_id, held)
+
+        return HoldingBack.put(store)
+
+
+class SavesAtTheJoin(Executor):
+    """Saves the members of a fan-out when all of them are done."""
+
+    breaks = "E03"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        groups = [set(single(group)) for group in fan_outs(life.pipeline) if len(single(group)) == len(group.members)]
+        inside = {node for group in fan_outs(life.pipeline) for nodes in group.members.values() for node in nodes[1:]}
+        flat = [members for members in groups if not members & inside]
+        return saving_when(lambda context: not any(_is_partial(context, members) for members in flat))
+
+
+class DrawsANewKey(Executor):
+    """Gives each life its own idempotency keys."""
+
+    breaks = "E03"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        if life.inputs is not None:
+            return nullcontext()
+        return patch("n00dles.attempts.node_call", lambda run_id, node: node_call(run_id + " again", node))
+
+
+class GivesAllNodesOneKey(Executor):
+    """Makes the idempotency key from the run alone."""
+
+    breaks = "E03"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        return patch("n00dles.attempts.node_call", lambda run_id, node: node_call(run_id, ""))
+
+
+class CallsTwice(Executor):
+    """Calls each node once more than it needs, after a resume, and counts one."""
+
+    breaks = "E03 E05"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        return calling_twice(life.pipeline) if life.inputs is None else nullcontext()
+
+
+class AlwaysCallsTwice(Executor):
+    """Calls each node once more than it needs in every life, and counts one."""
+
+    breaks = "E03 E05"
+
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        return calling_twice(life.pipeline)
+
+
+class RunsAgain(Executor):
+    """Runs a finished run from the start."""
+
+    breaks = "E17"
+
+    async def live(self, life: Life) -> RunResult:
+        found = await life.record()
+        if found is not None and found.status == "finished":
+            await life.store.delete(life.run_id)
+            return await super().live(replace(life, inputs=found.inputs))
+        return await super().live(life)
+
+
+class ForgetsTheResult(Executor):
+    """Returns nothing for a finished run."""
+
+    breaks = "E17"
+
+    async def live(self, life: Life) -> RunResult:
+        found = await life.record()
+        result = await super().live(life)
+        return replace(result, output=None) if found is not None and found.status == "finished" else result
+
+
+class ResumesOnlyOnce(Executor):
+    """Cannot read what a resumed run has written."""
+
+    breaks = "E18"
+
+    def around(self, store: Any) -> Any:
+        class Once(Around):
+            def loaded(self, found: PipelineContext) -> PipelineContext:
+                if found.status == "running" and found.lives > 1:
+                    raise KeyError("worker-1")
+                return found
+
+        return Once.put(store)
+
+
+@contextmanager
+def saving_when(is_time: Callable[[PipelineContext], bool]) -> Iterator[None]:
+    """Have checkpoints saved only when `is_time` says so of what is to be saved."""
+
+    class Later(Checkpointer):
+        async def save(self) -> None:
+            if is_time(self._context):
+                await super().save()
+
+    with patch("n00dles.executor.Checkpointer", Later):
+        yield
+
+
+def _is_partial(context: PipelineContext, members: set[str]) -> bool:
+    return context.status == "running" and 0 < len(members & set(context.completed)) < len(members)
+
+
+@contextmanager
+def calling_twice(pipeline: Pipeline) -> Iterator[None]:
+    """Have each body called twice while inside."""
+    bodies = {agent.name: agent.fn for agent in pipeline.agents()}
+    try:
+        for agent in pipeline.agents():
+            agent.fn = _twice(agent.fn)
+        yield
+    finally:
+        for agent in pipeline.agents():
+            agent.fn = bodies[agent.name]
+
+
+def _twice(body: Any) -> Any:
+    async def called_twice(**arguments: Any) -> Any:
+        for _ in range(2):
+            output = body(**arguments)
+            output = await output if inspect.isawaitable(output) else output
+        return output
+
+    return called_twice
