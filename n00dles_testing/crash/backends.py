@@ -38,7 +38,8 @@ class Setup:
 
     `target` and `store_name` are for the report. `is_private` says that scenarios do not share the store,
     `is_default_store` that nobody asked for it, `is_typed` that a command line can name all of it, and
-    `pays_before_death` that a local LLM server can kill a process that it has been paid by.
+    `pays_before_death` that a local LLM server can kill a process that it has been paid by, `is_in_memory` that no file
+    is needed.
     """
 
     mode: Mode
@@ -50,6 +51,7 @@ class Setup:
     is_default_store: bool
     is_typed: bool
     pays_before_death: bool = False
+    is_in_memory: bool = False
 
     def store_at(self, location: str) -> str:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
@@ -141,6 +143,7 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
         is_private=shared is None and not shares_store(store),
         is_default_store=store is None,
         is_typed=address is not None and shared is None and executor is None,
+        is_in_memory=shared is not None or name == "memory://",
     )
 
 

@@ -64,6 +64,7 @@ class Disturbance:
         self._run: asyncio.Task[Any] | None = None
         self._living: asyncio.Task[Any] | None = None
         self._was_cancelled = False
+        self._was_interrupted = False
 
     @property
     def is_from_outside(self) -> bool:
@@ -102,6 +103,7 @@ class Disturbance:
     def strike(self) -> None:
         """End the run; from whichever thread something of it is at work in."""
         if self.how is How.INTERRUPT and self._interrupt is not None:
+            self._was_interrupted = True
             self._interrupt()
         elif threading.get_ident() == self._thread:
             self._deliver()
@@ -114,16 +116,16 @@ class Disturbance:
                 self._limit.reschedule(self._loop.time())
         elif self.how is How.INTERRUPT:
             if self._living is not None:
-                self._living.cancel()
+                self._was_interrupted = self._living.cancel()
         elif self._run is not None:
             self._was_cancelled = self._run.cancel()
 
     def _take_back_interrupt(self) -> bool:
         """Return whether the task that lives was cancelled by an interrupt; it goes on, to write down what came."""
-        if self.how is not How.INTERRUPT or self._living is None or self._living.cancelling() != 1:
+        if not self._was_interrupted or self._living is None or self._living.cancelling() != 1:
             return False
         self._living.uncancel()
-        self._was_cancelled = True
+        self._was_interrupted, self._was_cancelled = False, True
         return True
 
     _loop: asyncio.AbstractEventLoop

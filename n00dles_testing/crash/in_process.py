@@ -10,6 +10,7 @@ import asyncio
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -52,6 +53,8 @@ class InProcess:
         self._store = store
         self._make_store = make_store
         self._entries: dict[str, list[Entry]] = {}
+        self._in_hand: dict[Any, Any] = {}
+        self._runner: asyncio.Runner | None = None
 
     def play(self, scenarios: Iterable[PlannedRun], lanes: int = 1) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
         """Live one scenario after the other; there is one process, so there is one lane."""
@@ -64,7 +67,8 @@ class InProcess:
         return read_ledger(scenario.ledger) if scenario.ledger else self._entries.pop(scenario.id, [])
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Close the event loop that lives share."""
+        self._leave_loop()
 
     def _ledger(self, request: LifeRequest) -> Ledger:
         scenario = request.scenario
@@ -76,10 +80,9 @@ class InProcess:
         """Live the lives that a process of their own would have."""
         ends: list[LifeEnd] = []
         following: LifeRequest | None = request
-        with _fresh_process():
-            while following is not None:
-                ends.append(self._live(following, kept=kept))
-                following = following.following(ends[-1].exit_code == EXIT_FINISHED)
+        while following is not None:
+            ends.append(self._live(following, kept=kept))
+            following = following.following(ends[-1].exit_code == EXIT_FINISHED)
         return ends
 
     def _live(self, request: LifeRequest, *, kept: StateStore | None) -> LifeEnd:
@@ -96,8 +99,8 @@ class InProcess:
         code: int | None = None
         timed_out = False
         try:
-            with _environment(scenario.environment):
-                finished = _run_to_end(
+            with _environment(scenario.environment), self._process(request):
+                finished = self._run_to_end(
                     lambda: _limited(self._lived(request, kept, trigger, fence), scenario.time_limit)
                 )
             code = EXIT_FINISHED if finished else EXIT_FAILED
@@ -123,6 +126,65 @@ class InProcess:
             simulated=fence.down and code is None and not timed_out,
         )
 
+    def _run_to_end(self, life: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        """Run `life` on the event loop that lives share; in a thread on one of its own if a loop runs in this one.
+
+        Nothing of a life is left in the loop for the next one.
+        """
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return self._on_shared_loop(life)
+        ended: list[Any] = []
+
+        def work() -> None:
+            try:
+                ended.append(asyncio.run(life()))
+            except BaseException as error:  # handed on to the caller
+                ended.append(error)
+
+        thread = threading.Thread(target=work, name="n00dles-testing-life")
+        thread.start()
+        thread.join()
+        if isinstance(ended[0], BaseException):
+            raise ended[0]
+        return bool(ended[0])
+
+    def _on_shared_loop(self, life: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
+        if self._runner is None:
+            # A loop is most of what a small life costs.
+            self._runner = asyncio.Runner()
+            # Whoever does not close us leaves a loop with nothing in it, and that may be in the middle of another one.
+            self._close_loop = weakref.finalize(self, self._runner.get_loop().close)
+        is_clear = False
+        try:
+            ok = self._runner.run(life())
+            is_clear = _is_clear(self._runner.get_loop())
+            return ok
+        finally:
+            if not is_clear:
+                self._leave_loop()
+
+    def _leave_loop(self) -> None:
+        """End what is left in the loop as `asyncio.run` does, and the loop with it."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            self._close_loop.detach()
+            runner.close()
+
+    @contextmanager
+    def _process(self, request: LifeRequest) -> Iterator[None]:
+        """Have n00dles know what its process keeps in hand when a save has failed; a new process has nothing."""
+        if not request.same_process:
+            self._in_hand = {}
+        outside, api._held = api._held, self._in_hand
+        try:
+            yield
+        finally:
+            api._held = outside
+
+    _close_loop: weakref.finalize[Any, Any]
+
     async def _lived(self, request: LifeRequest, kept: StateStore | None, trigger: Trigger, fence: Fence) -> bool:
         if kept is not None:
             return await live(request, self._pipeline, self._executor, store=kept, trigger=trigger, fence=fence)
@@ -132,7 +194,8 @@ class InProcess:
 
 async def _limited(life: Coroutine[Any, Any, bool], limit: float) -> bool:
     asyncio.get_running_loop().set_exception_handler(_ignore_the_dead)
-    return await asyncio.wait_for(life, limit)
+    async with asyncio.timeout(limit):
+        return await life
 
 
 def _ignore_the_dead(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -140,37 +203,11 @@ def _ignore_the_dead(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -
         loop.default_exception_handler(context)
 
 
-def _run_to_end(life: Callable[[], Coroutine[Any, Any, bool]]) -> bool:
-    """Run `life` on a fresh event loop; in a thread of its own if this one has a loop that runs."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(life())
-    ended: list[Any] = []
-
-    def work() -> None:
-        try:
-            ended.append(asyncio.run(life()))
-        except BaseException as error:  # handed on to the caller
-            ended.append(error)
-
-    thread = threading.Thread(target=work, name="n00dles-testing-life")
-    thread.start()
-    thread.join()
-    if isinstance(ended[0], BaseException):
-        raise ended[0]
-    return bool(ended[0])
-
-
-@contextmanager
-def _fresh_process() -> Iterator[None]:
-    """Have n00dles forget what a process keeps in hand when a save has failed; a process that ends takes it along."""
-    kept = api._held
-    api._held = {}
-    try:
-        yield
-    finally:
-        api._held = kept
+def _is_clear(loop: Any) -> bool:
+    """Whether nothing is left in an event loop: no task, no callback, no timer, no pool of threads."""
+    timers = any(not timer.cancelled() for timer in getattr(loop, "_scheduled", []))
+    pool = getattr(loop, "_default_executor", None)
+    return not (timers or getattr(loop, "_ready", None) or pool or asyncio.all_tasks(loop))
 
 
 @contextmanager

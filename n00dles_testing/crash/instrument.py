@@ -9,12 +9,12 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, cast
-from unittest.mock import patch
 
 from n00dles.agent import Agent
 from n00dles.events import Event
@@ -24,7 +24,7 @@ from n00dles.providers.base import LLMResponse, Provider
 
 from .disturbance import Disturbance
 from .ledger import Ledger
-from .points import How, Kind, Occurrences, Point, points_of
+from .points import How, Kind, Point, points_of
 from .store_faults import StoreFaults
 from .tracing import LineWatch, code_of, watching
 from .typed import encode
@@ -62,7 +62,7 @@ class Trigger:
         self._die = die
         self._moment = None if point is None else point.moment
         self._fired = False
-        self._passed = Occurrences()
+        self._times = 0
 
     def observe(self, event: Event) -> None:
         """Be an observer of the run."""
@@ -70,7 +70,7 @@ class Trigger:
         if event.name == "node_started":
             _started.set(fields["node"])
         self.ledger.write("event", event=event.name, **fields)
-        self._pass(points_of(event.name, fields))
+        self._pass(event.name, fields)
 
     @property
     def delivered(self) -> bool:
@@ -80,11 +80,11 @@ class Trigger:
 
     def create_begins(self) -> None:
         """Note that the store is about to create the run, if it is not there."""
-        self._pass(points_of("create_start", {}))
+        self._pass("create_start", {})
 
     def create_done(self) -> None:
         """Note that the store has given the run."""
-        self._pass(points_of("create_end", {}))
+        self._pass("create_end", {})
 
     def gives_way(self, number: int) -> None:
         """Note that the task of the run gives way for the `number`-th time."""
@@ -93,25 +93,34 @@ class Trigger:
 
     def save_begins(self, new: list[str]) -> None:
         """Note that a save is about to be handed to the store."""
-        self._pass(points_of("save_start", {"new": new}))
+        self._pass("save_start", {"new": new})
 
     def save_done(self, new: list[str]) -> None:
         """Note that the store has acknowledged a save."""
-        self._pass(points_of("save_end", {"new": new}))
+        self._pass("save_end", {"new": new})
 
     def enters(self, node: str) -> bool:
         """Note that a call of `node` begins, and return whether the life is to be ended during this call."""
         self.calling[node] += 1
-        return self._passed.number(Point(Kind.DURING, node)) == self._moment
+        return self._is_at(Kind.DURING, node)
 
     def leaves(self, node: str) -> None:
         """Note that a call of `node` has ended."""
         self.calling[node] -= 1
 
-    def _pass(self, points: list[Point]) -> None:
-        for point in points:
-            if self._passed.number(point) == self._moment:
-                self.fire()
+    def _pass(self, event: str, fields: Mapping[str, Any]) -> None:
+        if self._moment is not None:
+            for point in points_of(event, fields):
+                if self._is_at(point.kind, point.subject):
+                    self.fire()
+
+    def _is_at(self, kind: Kind, subject: str) -> bool:
+        """Whether this is the point of this life: how often it is passed is counted for no other."""
+        moment = self._moment
+        if moment is None or moment.kind is not kind or moment.subject != subject:
+            return False
+        self._times += 1
+        return self._times == moment.occurrence
 
     def fire(self, where: str = "") -> None:
         """Write that the process is alive at the point, `where` says more exactly, and do there what is to be done."""
@@ -160,15 +169,20 @@ def callees(pipeline: Pipeline) -> list[Callee]:
 @contextmanager
 def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
-    with ExitStack() as stack:
+    changed: list[tuple[Agent, str, Any]] = []
+    try:
         for callee in callees(pipeline):
             agent = callee.agent
             if agent.model is None:
-                stack.enter_context(patch.object(agent, "fn", _recorded_body(callee, agent.fn, trigger)))
+                name, ear = "fn", cast(Any, _recorded_body(callee, agent.fn, trigger))
             else:
-                provider = _RecordedProvider(callee, agent.resolve_provider(), trigger)
-                stack.enter_context(patch.object(agent, "provider", provider))
+                name, ear = "provider", _RecordedProvider(callee, agent.resolve_provider(), trigger)
+            changed.append((agent, name, getattr(agent, name)))
+            setattr(agent, name, ear)
         yield
+    finally:
+        for agent, name, before in changed:
+            setattr(agent, name, before)
 
 
 def _recorded_body(callee: Callee, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:
@@ -309,9 +323,13 @@ class _RecordedProvider:
 
 def _plain(event: Event) -> dict[str, Any]:
     """Return what an event says in JSON types: names as they are, values with their types."""
-    names = [name for name in cast(Any, type(event)).__dataclass_fields__ if name != "run_id"]
-    values = {name: getattr(event, name) for name in names}
+    values = {name: getattr(event, name) for name in _fields(cast(Any, type(event)))}
     return {name: list(value) if isinstance(value, tuple) else _encoded_field(value) for name, value in values.items()}
+
+
+@lru_cache
+def _fields(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in kind.__dataclass_fields__ if name != "run_id")
 
 
 def _encoded_field(value: Any) -> Any:

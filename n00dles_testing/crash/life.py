@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
-from unittest.mock import patch
 
 import n00dles
 from n00dles import checkpointing
@@ -152,8 +151,13 @@ def _is_being_cancelled() -> bool:
 @contextmanager
 def _no_waits() -> Iterator[None]:
     """Have no wait between two attempts of a node, or of a save: it changes nothing that a disturbance could lose."""
-    with patch.object(RetryPolicy, "delay", _at_once), patch.object(checkpointing, "_FIRST_DELAY", 0.0):
+    policy: Any = RetryPolicy
+    before = policy.delay, checkpointing._FIRST_DELAY
+    policy.delay, checkpointing._FIRST_DELAY = _at_once, 0.0
+    try:
         yield
+    finally:
+        policy.delay, checkpointing._FIRST_DELAY = before
 
 
 async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool:

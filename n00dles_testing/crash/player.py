@@ -117,7 +117,8 @@ class Player:
         number = next(self._numbers)
         scenario_id = f"{self.prefix}{number}"
         location = self._folder / str(number)
-        location.mkdir()
+        if not self.setup.is_in_memory:
+            location.mkdir()
         environment = self._environment(scenario_id) if callable(self._environment) else self._environment or {}
         return PlannedRun(
             id=scenario_id,
@@ -125,7 +126,7 @@ class Player:
             inputs=self.inputs,
             store=self.setup.store_at(str(location)),
             location=str(location),
-            ledger=str(self._folder / f"{number}.ledger"),
+            ledger="" if self.setup.is_in_memory else str(self._folder / f"{number}.ledger"),
             plan=plan,
             lines=lines,
             environment=dict(environment),

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any
 
 __all__ = ["OPENING", "How", "Kind", "Occurrences", "Plan", "Point", "choose", "enumerate_points", "points_of"]
 
@@ -202,30 +203,33 @@ class Point:
         return self.how.label(words)
 
     @classmethod
-    def parse(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Point:
         """Read an id. Raises `ValueError` naming the kinds if it is none."""
-        how, moment = _split_how(text)
-        kind, _, rest = moment.partition(":")
-        head, number = _split_number(rest if rest else kind)
-        try:
-            found = Kind(kind if rest else head)
-        except ValueError:
-            raise ValueError(
-                f"{text!r} is no crash point. Write one of: {', '.join(_example(kind) for kind in Kind)}."
-            ) from None
-        subject = head if rest else ""
-        if bool(subject) != ("{}" in _LABELS[found]):
-            raise ValueError(f"{text!r} is no crash point: write it as {_example(found)}.")
-        point = cls(found, subject, number, how)
-        if not point.allows(how):
-            where = (
-                "before-save:NAME and before-opening-save" if how.is_store_fault else "an await, by cancel and timeout"
-            )
-            raise ValueError(f"{text!r} is no crash point: {how} is possible at {where} only.")
-        return point
+        return _parse(text)
 
 
 _SAVES = (Kind.BEFORE_SAVE, Kind.BEFORE_OPENING_SAVE)
+
+
+@lru_cache(maxsize=4096)
+def _parse(text: str) -> Point:
+    how, moment = _split_how(text)
+    kind, _, rest = moment.partition(":")
+    head, number = _split_number(rest if rest else kind)
+    try:
+        found = Kind(kind if rest else head)
+    except ValueError:
+        raise ValueError(
+            f"{text!r} is no crash point. Write one of: {', '.join(_example(kind) for kind in Kind)}."
+        ) from None
+    subject = head if rest else ""
+    if bool(subject) != ("{}" in _LABELS[found]):
+        raise ValueError(f"{text!r} is no crash point: write it as {_example(found)}.")
+    point = Point(found, subject, number, how)
+    if not point.allows(how):
+        where = "before-save:NAME and before-opening-save" if how.is_store_fault else "an await, by cancel and timeout"
+        raise ValueError(f"{text!r} is no crash point: {how} is possible at {where} only.")
+    return point
 
 
 def _split_how(text: str) -> tuple[How, str]:

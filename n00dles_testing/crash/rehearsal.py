@@ -7,6 +7,7 @@ a life. Nothing of it is the user's, and nothing is left open.
 from __future__ import annotations
 
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from n00dles.agent import agent
@@ -42,5 +43,6 @@ def rehearse() -> None:
             ledger=str(Path(folder) / "ledger"),
             plan=(Point(Kind.AFTER_SAVE, "_first"),),
         )
-        for _ in InProcess(pipeline(_first >> _second), ReferenceExecutor()).play([scenario]):
-            pass
+        with closing(InProcess(pipeline(_first >> _second), ReferenceExecutor())) as backend:
+            for _ in backend.play([scenario]):
+                pass

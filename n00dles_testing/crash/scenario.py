@@ -46,10 +46,10 @@ class PlannedRun:
     """One run and its plan: where each life is killed, in order. Lives beyond the plan are left alone.
 
     `id` tells it from all others; `run_id` need not, since a run may depend on its id and has to be comparable.
-    `store` is a URL or a factory target; `location` a folder that is this scenario's own. `lines` says, for each point
-    during a body, at which line executed (counting from 1) its middle is. `environment` is put into that of each life.
-    `record` has each body's lines counted, `forget` has the run deleted after a good end, since the store is
-    somebody's. `time_limit` is seconds a life.
+    `store` is a URL or a factory target; `location` a folder that is this scenario's own, `ledger` a file, or nothing
+    if it is lived in this process. `lines` says, for each point during a body, at which line executed (counting from 1)
+    its middle is. `environment` is put into that of each life. `record` has each body's lines counted, `forget` has the
+    run deleted after a good end, since the store is somebody's. `time_limit` is seconds a life.
     """
 
     id: str
@@ -85,7 +85,7 @@ class LifeRequest:
     """One life to be lived: `point` is where it is disturbed, None to let it be.
 
     `again` is the life after the end: the run is finished, and is resumed and run once more. `goes_on` has that follow
-    in the same process. `same_process` says that the life before this one was lived in this process.
+    in the same process.
     """
 
     scenario: PlannedRun
@@ -93,15 +93,18 @@ class LifeRequest:
     point: Point | None = None
     again: bool = False
     goes_on: bool = False
-    same_process: bool = False
 
     @classmethod
     def planned(cls, scenario: PlannedRun, life: int, *, goes_on: bool = False) -> Self:
         """Return the request for a life, with what the plan says about it."""
-        point, before = _point(scenario, life), _point(scenario, life - 1)
-        same_process = before is not None and before.how.stays
-        goes_on = goes_on and (point is None or point.how is not How.KILL)
-        return cls(scenario, life, point, goes_on=goes_on, same_process=same_process)
+        point = _point(scenario, life)
+        return cls(scenario, life, point, goes_on=goes_on and (point is None or point.how is not How.KILL))
+
+    @property
+    def same_process(self) -> bool:
+        """Whether the life before this one was lived in this process: its store failed, and the process did not."""
+        before = _point(self.scenario, self.life - 1)
+        return not self.again and before is not None and before.how.stays
 
     def following(self, finished: bool) -> LifeRequest | None:
         """Return the life that comes next in the same process, if there is one, when this one has `finished` the run.
