@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import types
 from datetime import timedelta, timezone
+from functools import lru_cache
 from typing import Any, cast
 
 from hypothesis import strategies as st
@@ -101,7 +102,8 @@ def models(*, nested: bool = True) -> st.SearchStrategy[type[BaseModel]]:
 def instances(model: type[BaseModel] | ModelSpec) -> st.SearchStrategy[BaseModel]:
     """Draw instances of a class that `models` has drawn, or of its spec: each is one that `n00dles` can store.
 
-    Texts are hostile, numbers at their limits, and fields with a default may be left unset.
+    Texts are hostile, numbers at their limits, fields with a default may be left unset, and in a field that is declared
+    as a model there may be a subclass of it, which has no field more (for one that has, see `lossy_instances`).
     """
     return _instances(model if isinstance(model, ModelSpec) else spec_of(model), None)
 
@@ -150,6 +152,16 @@ _SCALARS: dict[str, st.SearchStrategy[Any]] = {
 }
 
 
+def _as_heir(instance: BaseModel) -> BaseModel:
+    """Return the same content in a subclass: nothing is lost by it, since it has no field of its own."""
+    return _heir(type(instance)).model_validate(dict(instance), by_name=True)
+
+
+@lru_cache(maxsize=1024)
+def _heir(kind: type[BaseModel]) -> type[BaseModel]:
+    return cast(type[BaseModel], types.new_class(f"Heir_of_{kind.__name__}", (kind,), {}))
+
+
 @st.composite
 def _instances(draw: st.DrawFn, spec: ModelSpec, tag: str | None) -> BaseModel:
     fields: dict[str, Any] = {} if tag is None else {TAG: tag}
@@ -175,7 +187,7 @@ def _values(kind: TypeSpec) -> st.SearchStrategy[Any]:  # noqa: PLR0911 - one a 
     if isinstance(kind, OptionalOf):
         return st.none() | _values(kind.inner)
     if isinstance(kind, ModelSpec):
-        return _instances(kind, None)
+        return st.one_of(_instances(kind, None), _instances(kind, None), _instances(kind, None).map(_as_heir))
     if isinstance(kind, Record):
         return st.fixed_dictionaries({each.name: _values(each.type) for each in kind.record})
     assert isinstance(kind, OneOf)
