@@ -70,6 +70,7 @@ class Format:
 FORMATS = [
     Format("n00dles-0.3", "runs.sqlite"),
     Format("record-1", "runs.jsonl", is_current=True),
+    Format("sqlite-1", "runs.sqlite", is_current=True),
 ]
 """All of them, the oldest first; a new one is added at the end, and nothing is ever taken out."""
 

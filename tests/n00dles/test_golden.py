@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +235,42 @@ def _settled(record: dict[str, Any]) -> dict[str, Any]:
             if name in part:
                 part[name] = type(part[name]).__name__
     return {**record, "completed": dumps(record["completed"]), "inputs": dumps(record["inputs"])}
+
+
+def test_the_database_is_stored_in_the_form_of_its_newest_golden_file(tmp_path: Path) -> None:
+    form = newest("runs.sqlite")
+
+    asyncio.run(make.made(form, tmp_path))
+
+    assert _form_of(tmp_path / form.file) == _form_of(form.folder / form.file), ADVICE
+
+
+def _form_of(path: Path) -> dict[str, list[Any]]:
+    """Return all that a database holds, with what is different each time by its type alone."""
+    found: dict[str, list[Any]] = {}
+    # In write-ahead-log mode also a reader writes, and a golden file is only read.
+    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
+        for pragma in ("user_version", "application_id", "encoding", "auto_vacuum"):
+            found[pragma] = connection.execute(f"PRAGMA {pragma}").fetchall()
+        tables = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name").fetchall()
+        found["schema"] = tables
+        for kind, name, _ in tables:
+            if kind == "table" and not name.startswith("sqlite_"):
+                cursor = connection.execute(f"SELECT * FROM {name}")
+                names = [column[0] for column in cursor.description]
+                found[name] = [_steady(dict(zip(names, row, strict=True))) for row in cursor]
+    found["header"] = list(path.read_bytes()[18:20])  # 2, 2: the write-ahead log
+    return found
+
+
+def _steady(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row without what is different each time: checksums, durations, and in a head its ids and times."""
+    for column in {"checksum", "duration_ms"} & row.keys():
+        row[column] = type(row[column]).__name__
+    if "content" in row and row["node"] is None:
+        text = re.sub(r"[0-9a-f]{32}", "<id>", row["content"])
+        row["content"] = re.sub(r"\d+\.\d+(e-?\d+)?|\d+e-\d+", "<float>", text)
+    return row
 
 
 def _without_incarnation(text: str) -> dict[str, Any]:
