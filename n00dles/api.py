@@ -167,7 +167,8 @@ async def _carry_on(
         check_pipeline_unchanged(context, whole)
         wiring = wire(whole)
         wiring.check_inputs(context.inputs, whole.name, has_begun=bool(context.completed))
-        _check_ready(whole, context.completed)
+        if not context.is_new:  # else that was seen before it was stored
+            _check_ready(whole, context.completed)
         execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
         output = await execution.run()
     except (Exception, asyncio.CancelledError) as error:

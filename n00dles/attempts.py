@@ -18,6 +18,7 @@ from .idempotency import node_call
 from .records import NodeRecord
 from .retry import RetryPolicy
 from .serialization import JSONValue
+from .time_limits import TimeLimits
 
 __all__ = ["Settings", "StoppedError", "Worker"]
 
@@ -50,6 +51,7 @@ class Worker:
         self._checkpointer = checkpointer
         self._observers = observers
         self._threads = BodyThreads()
+        self._time_limits = TimeLimits()
 
     def stop(self) -> None:
         """Make no further call: what runs may end, and no attempt follows one that fails."""
@@ -61,8 +63,9 @@ class Worker:
             raise StoppedError
 
     def close(self) -> None:
-        """End the threads of sync bodies."""
+        """End the threads of sync bodies; no call is under way."""
         self._threads.close()
+        self._time_limits.close()
 
     async def output_of(self, agent: Agent, stored: Mapping[str, JSONValue], settings: Settings) -> JSONValue:
         """Return the node's output in stored form; its retries and its fallbacks are behind it.
@@ -102,9 +105,8 @@ class Worker:
             self._observers.emit(NodeStarted(run_id=run_id, node=node, attempt=attempt, arguments=arguments))
         usage, started = Usage(), time.perf_counter()
         try:
-            async with asyncio.timeout(turn.timeout) as limit:
-                with node_call(run_id, node):
-                    output = await call(turn.agent, stored, arguments, usage, self._threads)
+            with self._time_limits.of(turn.timeout) as limit, node_call(run_id, node):
+                output = await call(turn.agent, stored, arguments, usage, self._threads)
             if turn.agent is not agent:
                 # Whatever reads the node's output goes by what the node itself declares.
                 check_output(agent, output, output)

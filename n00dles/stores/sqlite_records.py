@@ -281,7 +281,16 @@ def _head(run_id: str, key: int, row: Row | None) -> _Head:
 
 
 def _head_content(batch: SaveBatch) -> str:
-    return dumps([batch.incarnation, batch.revision + 1, batch.save_id, *batch.head])
+    # JSON by hand, in half the time: texts that can hold anything are encoded, and `unfinished` is JSON already.
+    status, pipeline, lives, stalled, elapsed_ms, error, created_at, updated_at, unfinished = batch.head
+    return (
+        f'[{dumps(batch.incarnation)},{batch.revision + 1},"{batch.save_id}","{status}",{_text(pipeline)},{lives},'
+        f"{stalled},{elapsed_ms!r},{_text(error)},{created_at!r},{updated_at!r},{dumps(unfinished)}]"
+    )
+
+
+def _text(text: str | None) -> str:
+    return "null" if text is None else dumps(text)
 
 
 def _output_row(run_id: str, key: int, stored: StoredOutput) -> Row:
