@@ -25,6 +25,7 @@ from n00dles.providers.base import LLMResponse, Provider
 from .disturbance import Disturbance
 from .ledger import Ledger
 from .points import How, Kind, Point, points_of
+from .reverse_order import ReverseOrder
 from .store_faults import StoreFaults
 from .tracing import LineWatch, code_of, watching
 from .typed import encode
@@ -56,6 +57,7 @@ class Trigger:
         self.faults = StoreFaults()
         self.disturbance = Disturbance(None if point is None else point.how, interrupt)
         self.calling: Counter[str] = Counter()
+        self.order: ReverseOrder | None = None
         self.line = line
         self.record = record
         self.arm = arm
@@ -102,6 +104,8 @@ class Trigger:
     def enters(self, node: str) -> bool:
         """Note that a call of `node` begins, and return whether the life is to be ended during this call."""
         self.calling[node] += 1
+        if self.order is not None:
+            self.order.enters(node)
         return self._is_at(Kind.DURING, node)
 
     def leaves(self, node: str) -> None:
@@ -170,6 +174,8 @@ def callees(pipeline: Pipeline) -> list[Callee]:
 def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
     changed: list[tuple[Agent, str, Any]] = []
+    if trigger.ledger.life % 2 == 0:
+        trigger.order = ReverseOrder(pipeline, trigger.calling)
     try:
         for callee in callees(pipeline):
             agent = callee.agent
@@ -190,13 +196,19 @@ def _recorded_body(callee: Callee, body: Callable[..., Any], trigger: Trigger) -
 
         async def recorded_async(*args: Any, **kwargs: Any) -> Any:
             with _Recording(callee.node, body, trigger, args, kwargs) as recording:
-                return recording.returned(await body(*args, **kwargs))
+                output = await body(*args, **kwargs)
+                if trigger.order is not None:
+                    await trigger.order.wait(callee.node)
+                return recording.returned(output)
 
         return _dressed(recorded_async, body)
 
     def recorded(*args: Any, **kwargs: Any) -> Any:
         with _Recording(callee.node, body, trigger, args, kwargs) as recording:
-            return recording.returned(body(*args, **kwargs))
+            output = body(*args, **kwargs)
+            if trigger.order is not None and not inspect.isawaitable(output):
+                trigger.order.wait_in_thread(callee.node)
+            return recording.returned(output)
 
     return _dressed(recorded, body)
 
@@ -257,6 +269,8 @@ class _Recording:
     async def _awaited(self, output: Awaitable[Any]) -> Any:
         try:
             awaited = await output
+            if self._trigger.order is not None:
+                await self._trigger.order.wait(self._node)
         except BaseException as error:
             self._write(error=f"{type(error).__name__}: {error}")
             raise
@@ -298,6 +312,8 @@ class _RecordedProvider:
             trigger.arm(key)
         try:
             response = await self._inner.complete(prompt, system, **kwargs)
+            if trigger.order is not None:
+                await trigger.order.wait(node)
         except BaseException as error:
             if dies:  # a model that refuses is a moment to die at as well
                 trigger.fire("the LLM call has raised, and its error is not used")
