@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ..errors import StateStoreError
 from .leases import Lease
-from .sqlite_connection import _check_path as check_path
+from .sqlite_connection import check_path
 
 if os.name == "posix":
     import fcntl

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import time
 import weakref
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Literal, TypeVar
 
 from ..context import PipelineContext
@@ -16,6 +18,9 @@ from ..records import SaveBatch, Status
 from ..threads import call_in_thread
 from . import sqlite_records
 from .base import RunSummary, StateStore, check_run_id
+from .lease_lines import OthersTurnError
+from .leases import Lease
+from .sqlite_leases import lease_file, wait_for_turn
 from .sqlite_session import SQLiteSession, WouldWaitError
 
 __all__ = ["SQLiteStateStore"]
@@ -43,6 +48,7 @@ class SQLiteStateStore(StateStore):
             raise ConfigurationError("a SQLite database in memory cannot be resumed from; use InMemoryStateStore().")
         # Absolute, so that the store stays where it is when the process changes its folder.
         self._session = SQLiteSession(os.path.abspath(self.path), busy_timeout)
+        self._leases = lease_file(self._session.path)
         self._disk_is_fast = False
         self._thread: tuple[int, ThreadPoolExecutor] | None = None
         weakref.finalize(self, self._session.close)
@@ -87,6 +93,8 @@ class SQLiteStateStore(StateStore):
         check_run_id(run_id)
         if await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.delete(c, run_id), run_id):
             await self._in_thread(self._session.empty_log)
+        with suppress(StateStoreError):  # the run is gone; so is its lease, when it expires
+            await self._in_turn(lambda: self._leases.end(run_id))
 
     async def load(self, run_id: str) -> PipelineContext | None:
         """Return the run, or None if it is not stored; nothing is created."""
@@ -114,9 +122,35 @@ class SQLiteStateStore(StateStore):
             await self._in_thread(self._session.empty_log)
         return removed
 
+    async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
+        """Return a lease of the run. Raises `RunLockedError` if another worker holds it, here or in another process."""
+        check_run_id(run_id)
+        acquired: list[Lease] = []
+        try:
+            await self._in_turn(lambda: acquired.append(self._leases.acquire(run_id, holder, ttl)))
+        except asyncio.CancelledError:
+            for lease in acquired:
+                self._leases.release(lease)
+            raise
+        return acquired[0]
+
+    async def renew(self, lease: Lease, ttl: float) -> Lease:
+        """Return the lease, to last `ttl` seconds from now. Raises `RunLockedError` if it is held no longer."""
+        return await self._in_turn(lambda: self._leases.renew(lease, ttl))
+
+    async def release(self, lease: Lease) -> None:
+        """Free the run, if the lease still holds it."""
+        self._leases.release(lease)
+
+    async def list_leases(self, run_ids: Collection[str]) -> list[Lease]:
+        """Return the leases that are held now of any of these runs."""
+        return await self._in_turn(lambda: self._leases.held(run_ids))
+
     async def aclose(self) -> None:
         """Close the file; the next call opens it again."""
         await self._in_thread(self._session.close)
+        with suppress(OthersTurnError, StateStoreError):
+            self._leases.remove()
         if self._thread is not None:
             self._thread[1].shutdown()
             self._thread = None
@@ -150,6 +184,13 @@ class SQLiteStateStore(StateStore):
             return self._session.transaction(kind, work, run_id=run_id, wait=wait, committed=committed)
         finally:
             self._disk_is_fast = time.perf_counter() - started < _FAST_SECONDS
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Return what `work` returns, which uses the file of leases, as soon as no other process is at it."""
+        try:
+            return work()
+        except OthersTurnError:
+            return await self._in_thread(lambda: wait_for_turn(work, self.busy_timeout))
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
         return await call_in_thread(self._executor(), work)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import CorruptCheckpointError, StateStoreError, StoreVersionError
 
-__all__ = ["SCHEMA_VERSION", "is_busy", "open_database", "store_error"]
+__all__ = ["SCHEMA_VERSION", "check_path", "is_busy", "open_database", "store_error"]
 
 SCHEMA_VERSION = 1
 
@@ -40,7 +40,7 @@ def open_database(path: str, busy_timeout: float) -> sqlite3.Connection:
     `busy_timeout` is in seconds. Raises `StateStoreError` (or `StoreVersionError`, `CorruptCheckpointError`) saying
     what is wrong with the path or the file; nothing is then changed.
     """
-    _check_path(path)
+    check_path(path)
     try:
         connection = sqlite3.connect(path, timeout=busy_timeout, isolation_level=None, check_same_thread=False)
     except sqlite3.Error as error:
@@ -99,7 +99,8 @@ _ADVICE = (
 )
 
 
-def _check_path(path: str) -> None:
+def check_path(path: str) -> None:
+    """Raise `StateStoreError`, or `CorruptCheckpointError`, saying what keeps a database from being at `path`."""
     target = Path(path)
     if target.is_dir():
         raise StateStoreError(

@@ -168,7 +168,9 @@ def test_a_node_that_kills_every_process_ends_as_a_failure(tmp_path: Path) -> No
 
 ZOMBIE = """
 import os, signal, sys
-from n00dles import StateStoreError, agent, pipeline, resume, run
+from n00dles import StateStoreError, agent, configure, pipeline, resume, run
+
+configure(lease_ttl=0.3)
 
 @agent
 def a(value: str) -> str:
@@ -190,7 +192,7 @@ def c(value: str) -> str:
 
 flow = pipeline(a >> b >> c, name="flow")
 try:
-    print(run(flow, run_id="r", store="sqlite:///runs.db", value="x").output)
+    print(run(flow, run_id="r", store="sqlite:///runs.db", wait=60, value="x").output)
 except StateStoreError as error:
     print(type(error).__name__)
 """
@@ -210,7 +212,7 @@ def test_a_worker_that_wakes_up_after_another_has_taken_over_is_refused(meanwhil
 
     said = finish(zombie).strip()
 
-    assert said == "StaleContextError"
+    assert said in ("StaleContextError", "RunLockedError")  # its save comes first, or the renewal of its lease
     found = stored(tmp_path)
     if meanwhile == "finished":
         assert found.completed == {"a": "a(x)", "b": "b(a(x)) by heir", "c": "b(a(x)) by heir"}
