@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 from ..case import Case
 from .documentation import documented
+from .endings import until_finished
 from .wording import whose_fault
 
 __all__ = ["CLAUSE"]
@@ -24,9 +25,7 @@ __all__ = ["CLAUSE"]
 
 def no_completed_node_again(case: Case) -> Iterator[tuple[str, str]]:
     """Yield each call of a node that was complete as its life began."""
-    for life in case.history.working[1:]:
-        if life.was_finished:
-            continue  # the affair of E17
+    for life in until_finished(case.history)[1:]:
         completed = case.history.completed_before(life)
         for node in dict.fromkeys(call.node for call in life.calls):
             if node in completed:
@@ -40,7 +39,7 @@ def no_completed_node_again(case: Case) -> Iterator[tuple[str, str]]:
 
 def resumed_half_way(case: Case) -> int:
     """Count lives after the first that begin with a completed node, and not with all of them."""
-    return sum(bool(case.history.completed_before(life)) and not life.was_finished for life in case.history.working[1:])
+    return sum(bool(case.history.completed_before(life)) for life in until_finished(case.history)[1:])
 
 
 CLAUSE = documented(

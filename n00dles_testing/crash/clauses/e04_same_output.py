@@ -31,6 +31,8 @@ __all__ = ["CLAUSE"]
 def same_output(case: Case) -> Iterator[tuple[str, str]]:
     """Yield how the end of the run differs from that of the undisturbed one."""
     last = case.history.working[-1]
+    if last.was_finished:
+        return  # what it returns is the affair of E17
     outcome = case.history.outcome
     usual = case.baseline.outcome
     if outcome is None:
@@ -68,7 +70,7 @@ def _may_fail(case: Case, last: Life) -> bool:
     outcome = last.outcomes[-1]
     if not case.baseline.finishes:
         return bool(failed_nodes(last)) or outcome["error"] == case.baseline.outcome.get("error")
-    lives = segments(case.history)[-1]
+    lives = segments(case.history.working)[-1]
     if not last.calls and len(stalled_lives(lives[:-1])) >= MAX_STALLED_LIVES:
         return True
     for node, allowed in case.baseline.shape.attempts.items():

@@ -20,7 +20,7 @@ from ..case import Case
 from ..history import Call, Life
 from ..shape import Group
 from .documentation import documented
-from .endings import pairs
+from .endings import resumed_after_failure, until_finished
 from .wording import named
 
 __all__ = ["CLAUSE"]
@@ -32,8 +32,9 @@ def members_and_join(case: Case) -> Iterator[tuple[str, str]]:
         for life in case.history.working:
             yield from _too_many(group, life)
             yield from _joined_early(case, group, life)
-        for _, life in pairs(case.history):
-            yield from _again(case, group, life)
+        for life in until_finished(case.history)[1:]:
+            if life.number not in resumed_after_failure(case.history):
+                yield from _again(case, group, life)
 
 
 def fan_outs_at_work(case: Case) -> int:
@@ -92,8 +93,6 @@ def _is_done(call: Call, position: int) -> bool:
 
 
 def _again(case: Case, group: Group, life: Life) -> Iterator[tuple[str, str]]:
-    if life.was_finished:
-        return
     completed = case.history.completed_before(life)
     again = [node for node in dict.fromkeys(c.node for c in life.calls) if group.member_of(node) and node in completed]
     if again:

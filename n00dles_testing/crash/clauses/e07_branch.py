@@ -20,7 +20,7 @@ from ..case import Case
 from ..history import same
 from ..shape import Branching
 from .documentation import documented
-from .endings import pairs
+from .endings import resumed_after_failure, until_finished
 
 __all__ = ["CLAUSE"]
 
@@ -36,8 +36,7 @@ def branches_resumed(case: Case) -> int:
     """Count lives that begin with a branch whose route was chosen in an earlier life, and not with a finished run."""
     return sum(
         any(_was_routed(case, branch, life.number) for branch in case.baseline.shape.branches)
-        for _, life in pairs(case.history)
-        if not life.was_finished
+        for life in until_finished(case.history)[1:]
     )
 
 
@@ -52,7 +51,7 @@ def _was_routed(case: Case, branch: Branching, before: int) -> bool:
 
 def _another_route(case: Case, branch: Branching) -> Iterator[tuple[str, str]]:
     taken: dict[str, int] = {}
-    for life in case.history.working:
+    for life in until_finished(case.history):
         for node, _ in life.starts:
             route = branch.route_of(node)
             if route is not None:
@@ -85,8 +84,8 @@ def _choice_differs(case: Case, branch: Branching, taken: dict[str, int]) -> boo
 
 
 def _again(case: Case, branch: Branching) -> Iterator[tuple[str, str]]:
-    for _, life in pairs(case.history):
-        if life.was_finished:
+    for life in until_finished(case.history)[1:]:
+        if life.number in resumed_after_failure(case.history):
             continue
         completed = case.history.completed_before(life)
         for node in dict.fromkeys(call.node for call in life.calls):

@@ -23,7 +23,7 @@ from n00dles.executor import MAX_STALLED_LIVES
 from ..case import Case
 from ..history import Call, Life
 from .documentation import documented
-from .endings import ended_by_itself, failing, raised, segments, stalled_lives
+from .endings import ended_by_itself, failing, raised, segments, stalled_lives, until_finished
 from .wording import named
 
 __all__ = ["CLAUSE"]
@@ -31,7 +31,7 @@ __all__ = ["CLAUSE"]
 
 def attempts_over_all_lives(case: Case) -> Iterator[tuple[str, str]]:
     """Yield nodes that were called too often, given up too early, or called though they kill every process."""
-    for lives in segments(case.history):
+    for lives in segments(until_finished(case.history)):
         yield from _too_often(case, lives)
         yield from _given_up(case, lives)
         yield from _poison(case, lives)
@@ -40,7 +40,7 @@ def attempts_over_all_lives(case: Case) -> Iterator[tuple[str, str]]:
 def attempts_carried_over(case: Case) -> int:
     """Count nodes of which an attempt had failed in a life with another one after it, and rows of deaths."""
     count = 0
-    for lives in segments(case.history):
+    for lives in segments(until_finished(case.history)):
         count += sum(len({call.node for call in life.calls if raised(call)}) for life in lives[:-1])
         count += len(stalled_lives(lives)) >= MAX_STALLED_LIVES
     return count

@@ -76,7 +76,7 @@ def _wrong_end(case: Case, life: Life) -> Iterator[tuple[str, str]]:
                 f"life {life.number} reported success, though every save of {named(lost)} had failed",
                 "a result whose checkpoint is not stored is not finished",
             )
-    elif outcome.get("blame") == "node" and refused and case.baseline.finishes and not _some_node_failed(life):
+    elif outcome.get("blame") == "node" and _unsaved(life) and case.baseline.finishes and not _some_node_failed(life):
         yield (
             f"the store failed in life {life.number}, and a node was blamed: {outcome['error']}: {outcome['message']}",
             "an error of the store has a kind of its own, which no handler of node failures catches",
@@ -91,8 +91,13 @@ def _committed(case: Case, life: Life) -> set[str]:
 def _some_node_failed(life: Life) -> bool:
     """Whether a node has really failed; that the executor says so of one whose save has failed is no proof."""
     raising = {call.node for call in life.calls if raised(call)}
-    unsaved = {node for save in life.saves if save.error is not None for node in save.nodes}
+    unsaved = _unsaved(life)
     return any(node in raising or node not in unsaved for node in failed_nodes(life))
+
+
+def _unsaved(life: Life) -> set[str]:
+    """Return the nodes whose output was in a save that failed, and not in the store before."""
+    return {node for save in life.saves if save.error is not None for node in save.nodes} - set(life.stored)
 
 
 def _not_in_hand(life: Life, following: Life) -> Iterator[tuple[str, str]]:

@@ -59,4 +59,5 @@ CLAUSE = documented(
     occasions=finished_and_tried_again,
     without="no run was finished and tried again",
     undisturbed=True,
+    sharpens=("E04",),
 )

@@ -19,7 +19,7 @@ from ..case import Case
 from ..history import Life
 from .documentation import documented
 from .e04_same_output import same_output
-from .endings import failed_nodes, failing
+from .endings import failed_nodes, failing, resumed_after_failure, until_finished
 from .wording import whose_fault
 
 __all__ = ["CLAUSE"]
@@ -27,10 +27,11 @@ __all__ = ["CLAUSE"]
 
 def chains_end_well(case: Case) -> Iterator[tuple[str, str]]:
     """Yield what goes wrong after the second disturbance, and had not before it."""
-    lives = case.history.working
+    lives = until_finished(case.history)
     if not chains(case):
         return
-    if not case.baseline.unsettled_output and not any(failed_nodes(life) for life in lives if failing(life)):
+    has_failed = any(failing(life) for life in lives[:-1]) or bool(failed_nodes(lives[-1]))
+    if not case.baseline.unsettled_output and not has_failed:
         for message, why in same_output(case):
             yield f"after {_disturbed(case)} disturbed lives {message}", why
     went_well = False
@@ -52,11 +53,11 @@ def chains(case: Case) -> int:
 
 
 def _disturbed(case: Case) -> int:
-    return sum(not failing(life) for life in case.history.working[:-1])
+    return sum(not failing(life) for life in until_finished(case.history)[:-1])
 
 
 def _called_again(case: Case, life: Life) -> list[str]:
-    if life.was_finished:
+    if life.number in resumed_after_failure(case.history):
         return []
     completed = case.history.completed_before(life)
     return [node for node in dict.fromkeys(call.node for call in life.calls) if node in completed]
@@ -67,5 +68,5 @@ CLAUSE = documented(
     check=chains_end_well,
     occasions=chains,
     without="no run was disturbed twice",
-    sharpens=("E02", "E04"),
+    sharpens=("E02", "E04", "E05"),
 )

@@ -14,9 +14,11 @@ __all__ = [
     "failing",
     "pairs",
     "raised",
+    "resumed_after_failure",
     "segments",
     "stalled_lives",
     "still_going",
+    "until_finished",
 ]
 
 _FROM_OUTSIDE = ("CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit", "SimulatedDeath")
@@ -25,6 +27,16 @@ _FROM_OUTSIDE = ("CancelledError", "KeyboardInterrupt", "SystemExit", "Generator
 def pairs(history: History) -> Iterator[tuple[Life, Life]]:
     """Yield each working life with the working life after it."""
     yield from itertools.pairwise(history.working)
+
+
+def until_finished(history: History) -> list[Life]:
+    """Return the working lives that did not begin with a finished run: what comes after that is the affair of E17."""
+    return list(itertools.takewhile(lambda life: not life.was_finished, history.working))
+
+
+def resumed_after_failure(history: History) -> set[int]:
+    """Return the numbers of the lives that follow one in which the run failed: what they call again is told by E10."""
+    return {following.number for life, following in pairs(history) if failing(life)}
 
 
 def _was_killed(life: Life) -> bool:
@@ -42,10 +54,10 @@ def failing(life: Life) -> bool:
     return ended_by_itself(life) and not life.outcomes[0]["ok"] and life.outcomes[0].get("blame") != "store"
 
 
-def segments(history: History) -> list[list[Life]]:
-    """Return the working lives in rows, each ended by a failure of the run: what follows has its attempts again."""
+def segments(lives: Sequence[Life]) -> list[list[Life]]:
+    """Return lives in rows, each ended by a failure of the run: what follows has its attempts again."""
     rows: list[list[Life]] = [[]]
-    for life in history.working:
+    for life in lives:
         rows[-1].append(life)
         # A run that is told to end while it is failing ends as one that was told to end, and has failed all the same.
         if failing(life) or _given_up(life) or (life.outcomes and life.outcomes[0].get("blame") == "node"):
@@ -57,12 +69,21 @@ def stalled_lives(lives: Sequence[Life]) -> list[Life]:
     """Return the deaths in a row, at the end of `lives`, in which a node was called and none was completed."""
     row: list[Life] = []
     for life in lives:
-        known = set(life.stored)
-        if not _was_killed(life) or any(save.acknowledged and set(save.nodes) - known for save in life.saves):
+        if not _was_killed(life) or _has_completed_a_node(life):
             row = []
         elif life.calls:
             row.append(life)
     return row
+
+
+def _has_completed_a_node(life: Life) -> bool:
+    return any(
+        save.acknowledged and call.node in save.nodes
+        for call in life.calls
+        if call.succeeded
+        for save in life.saves
+        if save.began > (call.ended or 0)
+    )
 
 
 def raised(call: Call) -> bool:

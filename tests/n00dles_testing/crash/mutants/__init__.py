@@ -12,8 +12,8 @@ from tests.n00dles_testing.crash.mutants.composites import (
     ForgetsTheLimit,
     ForgetsTheRoutedNode,
     IgnoresTheLimit,
-    KeepsGroupsAmongNodes,
     RunsAllMembersAgain,
+    TakesANodeForThePipeline,
     TakesTheOtherRoute,
 )
 from tests.n00dles_testing.crash.mutants.durability import (
@@ -105,7 +105,7 @@ MUTANTS: tuple[Executor, ...] = (
     ForgetsTheLimit(),
     TakesTheOtherRoute(),
     ForgetsTheRoutedNode(),
-    KeepsGroupsAmongNodes(),
+    TakesANodeForThePipeline(),
     DoesNotCompare(),
     StoresFailuresAsOutputs(),
     LosesTheRecordOfAFailedRun(),

@@ -15,7 +15,21 @@ from n00dles.pipeline import Pipeline
 from n00dles.stores.base import StateStore
 from n00dles_testing.crash.shape import Group, Shape, describe_shape
 
-__all__ = ["Around", "Executor", "Life", "WholeStore", "fan_outs", "forgetting", "routed", "single", "without"]
+__all__ = [
+    "RESUMES",
+    "Around",
+    "Executor",
+    "Life",
+    "WholeStore",
+    "fan_outs",
+    "forgetting",
+    "routed",
+    "single",
+    "without",
+]
+
+RESUMES = frozenset({"E08", "E09", "E10", "E11", "E15"})
+"""Clauses that are tried by resuming, one way or another: all of them see a resume that is wrong altogether."""
 
 _LEASES = ("acquire", "renew", "release")
 
@@ -50,9 +64,13 @@ class Life:
 
 
 class Executor:
-    """The executor of n00dles. Mutants override a part of it, and name the clause that they break."""
+    """The executor of n00dles. Mutants override a part of it, and name the clause that they break.
+
+    `also` are clauses that suffer from the same fault, besides those that the contract relates to it.
+    """
 
     breaks = ""
+    also: frozenset[str] = frozenset()
 
     async def run(
         self,
@@ -135,6 +153,10 @@ class Around(StateStore):
 
     async def delete(self, run_id: str) -> None:
         await self.inner.delete(run_id)
+
+    @property
+    def place(self) -> Any:
+        return self.inner.place
 
     def loaded(self, found: PipelineContext) -> PipelineContext:
         """Return what the executor gets to see of a stored run that it resumes."""

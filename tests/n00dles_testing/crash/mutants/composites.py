@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
-from n00dles import PipelineContext
-from n00dles.agent import Agent
+from n00dles import PipelineContext, RunResult
+from n00dles.attempts import Settings
+from n00dles.events import BranchRouted
 from n00dles.executor import Execution
 from n00dles.pipeline import Branch, Parallel, Pipeline, Step
-from tests.n00dles_testing.crash.mutants.base import Around, Executor, Life, fan_outs, forgetting, routed, single
+from tests.n00dles_testing.crash.mutants.base import (
+    RESUMES,
+    Around,
+    Executor,
+    Life,
+    fan_outs,
+    forgetting,
+    routed,
+    single,
+)
 
 
 class RunsAllMembersAgain(Executor):
@@ -62,10 +72,10 @@ class TakesTheOtherRoute(Executor):
     """Evaluates a branch again after a resume, by another input."""
 
     breaks = "E07"
-    also = frozenset({"E17"})
+    also = frozenset({"E17"}) | RESUMES
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return other_routes(life.pipeline) if life.inputs is None else nullcontext()
+        return patch.object(Execution, "_branch_step", _next_route) if life.inputs is None else nullcontext()
 
 
 class ForgetsTheRoutedNode(Executor):
@@ -91,13 +101,16 @@ class ForgetsTheRoutedNode(Executor):
         return Late.put(store)
 
 
-class KeepsGroupsAmongNodes(Executor):
-    """Records what a group, a branch and a nested pipeline gave under their names, beside the nodes."""
+class TakesANodeForThePipeline(Executor):
+    """Asks whether the run is done by the pipeline's name, among the records of its nodes."""
 
     breaks = "E08"
 
-    def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return keeping_groups()
+    async def live(self, life: Life) -> RunResult:
+        found = await life.record()
+        if found is not None and found.is_complete(life.pipeline.name):
+            return RunResult(life.run_id, found.completed[life.pipeline.name])
+        return await super().live(life)
 
 
 class AbandonsSiblings(Executor):
@@ -114,21 +127,6 @@ async def _first_error(members: list[Coroutine[Any, Any, Any]]) -> list[Any]:
 
 
 @contextmanager
-def keeping_groups() -> Iterator[None]:
-    """Have every group, branch and nested pipeline put its output beside those of the nodes while inside."""
-    step_of = Execution._step
-
-    async def step(self: Execution, step: Step, *rest: Any) -> Any:
-        output = await step_of(self, step, *rest)
-        if not isinstance(step, Agent) and not self._context.is_complete(step.name):
-            self._context.checkpoint_stored(step.name, output)
-        return output
-
-    with patch.object(Execution, "_step", step), patch("n00dles.api.check_pipeline_unchanged", lambda *compared: None):
-        yield
-
-
-@contextmanager
 def without_limits(pipeline: Pipeline) -> Iterator[None]:
     """Have every fan-out run all its members at once while inside."""
     groups = [step for step in _steps(pipeline) if isinstance(step, Parallel)]
@@ -142,22 +140,18 @@ def without_limits(pipeline: Pipeline) -> Iterator[None]:
             group.max_concurrency = limit
 
 
-@contextmanager
-def other_routes(pipeline: Pipeline) -> Iterator[None]:
-    """Have each branch take the route after the one that is due while inside."""
-    branches = [step for step in _steps(pipeline) if isinstance(step, Branch)]
-    kept = [(dict(branch.routes), branch.default) for branch in branches]
-    try:
-        for branch in branches:
-            children = branch.children
-            after = dict(zip(children, (*children[1:], children[0]), strict=True))
-            branch.routes.update({key: after[step] for key, step in branch.routes.items()})
-            branch.default = None if branch.default is None else after[branch.default]
-        yield
-    finally:
-        for branch, (routes, default) in zip(branches, kept, strict=True):
-            branch.routes.update(routes)
-            branch.default = default
+async def _next_route(
+    execution: Execution, branch: Branch, previous: Any, settings: Settings, is_last: Callable[[], bool]
+) -> Any:
+    """Take the route after the one that is due; instead of `Execution._branch_step`."""
+    key = previous.get("category") if isinstance(previous, dict) else previous
+    due = (branch.routes.get(key) if isinstance(key, str) else None) or branch.default
+    children = branch.children
+    route = children[(children.index(due) + 1) % len(children)] if due is not None else children[0]
+    execution._routes[branch] = route
+    context, observers = execution._context, execution._observers
+    observers.emit(BranchRouted(run_id=context.run_id, branch=branch.name, key=key, route=route.name))
+    return await execution._step(route, previous, settings, is_last)
 
 
 def _steps(step: Step) -> Iterator[Step]:

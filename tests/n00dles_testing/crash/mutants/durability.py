@@ -13,7 +13,16 @@ from n00dles import PipelineContext, RunResult
 from n00dles.checkpointing import Checkpointer
 from n00dles.idempotency import node_call
 from n00dles.pipeline import Pipeline
-from tests.n00dles_testing.crash.mutants.base import Around, Executor, Life, fan_outs, forgetting, single, without
+from tests.n00dles_testing.crash.mutants.base import (
+    RESUMES,
+    Around,
+    Executor,
+    Life,
+    fan_outs,
+    forgetting,
+    single,
+    without,
+)
 
 
 class SavesWhenTheRunEnds(Executor):
@@ -22,7 +31,7 @@ class SavesWhenTheRunEnds(Executor):
     breaks = "E01"
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return saving_when(lambda context: context.status != "running")
+        return saving_when(lambda context: context.status != "running" or not context.unsaved)
 
 
 class ForgetsTheLastNode(Executor):
@@ -57,6 +66,7 @@ class SavesAtTheJoin(Executor):
     """Saves the members of a fan-out when all of them are done."""
 
     breaks = "E03"
+    also = frozenset({"E11"})  # an attempt that fails meanwhile is not saved either
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         groups = [set(single(group)) for group in fan_outs(life.pipeline) if len(single(group)) == len(group.members)]
@@ -120,6 +130,7 @@ class ForgetsTheResult(Executor):
     """Returns nothing for a finished run."""
 
     breaks = "E17"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         found = await life.record()
@@ -131,6 +142,7 @@ class ResumesOnlyOnce(Executor):
     """Cannot read what a resumed run has written."""
 
     breaks = "E18"
+    also = RESUMES
 
     def around(self, store: Any) -> Any:
         class Once(Around):

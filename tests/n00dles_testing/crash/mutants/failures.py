@@ -9,15 +9,15 @@ from typing import Any
 from unittest.mock import patch
 
 from n00dles import PipelineContext, PipelineFailure, RunResult, SerializationError, StateStoreError, api
-from n00dles.errors import RunLockedError, StaleContextError
 from n00dles.serialization import to_stored
-from tests.n00dles_testing.crash.mutants.base import Around, Executor, Life
+from tests.n00dles_testing.crash.mutants.base import RESUMES, Around, Executor, Life
 
 
 class StoresFailuresAsOutputs(Executor):
     """Stores the error of a node that has failed for good as its output."""
 
     breaks = "E10"
+    also = frozenset({"E05", "E17", "E18"}) | RESUMES  # whatever reads the output gets an error instead
 
     async def live(self, life: Life) -> RunResult:
         try:
@@ -35,6 +35,7 @@ class LosesTheRecordOfAFailedRun(Executor):
     """Deletes a run that has failed: what was paid for before is gone with it."""
 
     breaks = "E10"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         try:
@@ -48,6 +49,7 @@ class RefusesAFailedRun(Executor):
     """Takes a failed run for finished: a resume raises, and calls nothing."""
 
     breaks = "E10"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         record = await life.record()
@@ -89,7 +91,7 @@ class GivesUpAfterADeath(Executor):
     """Takes a node for failed whose process has died between two of its attempts."""
 
     breaks = "E11"
-    also = frozenset({"E10", "E18"})
+    also = frozenset({"E10", "E18"})  # the run fails, and what has used up its attempts is not called
 
     def around(self, store: Any) -> Any:
         class Impatient(Around):
@@ -109,9 +111,9 @@ class BlamesTheNode(Executor):
     async def live(self, life: Life) -> RunResult:
         try:
             return await super().live(life)
-        except (RunLockedError, StaleContextError):
-            raise
         except StateStoreError as error:
+            if type(error) is not StateStoreError:
+                raise  # a refusal is another matter than a fault
             raise PipelineFailure(life.run_id, life.pipeline.agents()[0].name, error) from error
 
 
@@ -123,9 +125,9 @@ class CallsAgainWhenTheSaveFailed(Executor):
     async def live(self, life: Life) -> RunResult:
         try:
             return await super().live(life)
-        except (RunLockedError, StaleContextError):
-            raise
-        except StateStoreError:
+        except StateStoreError as error:
+            if type(error) is not StateStoreError:
+                raise
             api._held.clear()
             return await super().live(life)
 
@@ -147,6 +149,7 @@ class GoesOnWhenCancelled(Executor):
     """Takes a cancellation for a hiccup, and goes on."""
 
     breaks = "E13"
+    also = frozenset({"E05", "E11"})  # it calls again what it has been told to leave
 
     async def live(self, life: Life) -> RunResult:
         try:

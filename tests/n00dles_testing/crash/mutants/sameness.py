@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from n00dles import RunResult
 from n00dles.pipeline import Pipeline
-from tests.n00dles_testing.crash.mutants.base import Executor, Life
+from tests.n00dles_testing.crash.mutants.base import RESUMES, Executor, Life
 
 
 class ReturnsText(Executor):
     """Returns the text of the output when it had to resume: `str(value)` somewhere on the way."""
 
     breaks = "E04"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         is_resume = life.inputs is None and await life.is_unfinished()
@@ -28,6 +30,7 @@ class FailsToResume(Executor):
     """Cannot read its own record."""
 
     breaks = "E04"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         if life.inputs is None and await life.is_unfinished():
@@ -61,9 +64,12 @@ class PassesDicts(Executor):
     """Passes what the store gave back, whatever the parameter is annotated with."""
 
     breaks = "E05"
+    also = RESUMES
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return without_annotations(life.pipeline) if life.inputs is None else nullcontext()
+        if life.inputs is not None:
+            return nullcontext()
+        return patch("n00dles.attempts.checked_arguments", lambda agent, stored: dict(stored))
 
 
 class AsksAnotherQuestion(Executor):
@@ -112,19 +118,6 @@ class LosesItsTraces(Executor):
         return replace(
             result, agent_traces=[t for t in result.agent_traces if not before or t.name not in before.order]
         )
-
-
-@contextmanager
-def without_annotations(pipeline: Pipeline) -> Iterator[None]:
-    """Have the parameters of all nodes forget their types while inside."""
-    declared = {agent.name: agent.annotations for agent in pipeline.agents()}
-    try:
-        for agent in pipeline.agents():
-            agent.__dict__["annotations"] = {}
-        yield
-    finally:
-        for agent in pipeline.agents():
-            agent.__dict__["annotations"] = declared[agent.name]
 
 
 @contextmanager
