@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
 from n00dles_testing.conformance import implemented
 from n00dles_testing.conformance.contract import LEVELS
@@ -23,7 +22,7 @@ store are checked by `n00dles-testing check`, those of an executor by `n00dles-t
 a check says so: nothing is known of it, and no report counts it.
 
 A clause's *mutants* are stores or executors that break it on purpose. The tests of this project show that each is
-caught; of every clause, at least one by that clause alone."""
+caught, and by no unrelated clause; those that suffer from the same fault are named with it."""
 
 _UNCHECKED = "*Not checked by this release.*"
 
@@ -75,16 +74,13 @@ def _broken_stores() -> dict[str, list[str]]:
 
 def _broken_executors() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for path in sorted(Path(executors.__file__).parent.glob("mutants*.py")):
-        module = importlib.import_module(f"{executors.__package__}.{path.stem}")
-        for kind in vars(module).values():
-            if not isinstance(kind, type) or kind.__module__ != module.__name__:
-                continue
-            breaks: str = getattr(kind, "breaks", None) or ""
-            for id_ in breaks.split()[:1]:
-                also = breaks.split()[1:]
-                seen = f" {', '.join(also)} see{'s' if len(also) == 1 else ''} it as well." if also else ""
-                found.setdefault(id_, []).append(_described(kind) + seen)
+    for kind in vars(executors).values():
+        if not (isinstance(kind, type) and issubclass(kind, executors.Executor) and kind.breaks):
+            continue
+        first, *more = kind.breaks.split()
+        also = sorted({*more, *kind.also} - {first})
+        seen = f" {', '.join(also)} see{'s' if len(also) == 1 else ''} it as well." if also else ""
+        found.setdefault(first, []).append(_described(kind) + seen)
     return found
 
 
