@@ -15,6 +15,19 @@ __all__ = ["UnusableError", "main"]
 
 PASSED, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
 
+_HOWS = (
+    "kill",
+    "interrupt",
+    "cancel",
+    "timeout",
+    "refused",
+    "reply-lost",
+    "refused-once",
+    "reply-lost-once",
+    "slow",
+)
+"""What can be done to a run: the values of `crash.points.How`, which is not imported to read a command line."""
+
 _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
@@ -47,6 +60,21 @@ class _JSONFile(click.Path):
         if problem := check_writable(path):
             self.fail(problem, param, ctx)
         return path
+
+
+class _Budget(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
+    """A number of scenarios, or a time."""
+
+    name = "budget"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from .crash.budget import Budget
+
+        try:
+            Budget.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return value
 
 
 class _Group(click.Group):
@@ -130,6 +158,7 @@ Examples:
   n00dles-testing explore flows.py:triage --input text="where is my invoice" --input retries:=2
   n00dles-testing explore flows.py:triage --input-json inputs.json --at 'after:*' --workers 2
   n00dles-testing explore flows.py:triage --input text=x --lives 3 --budget 200
+  n00dles-testing explore flows.py:triage --input text=x --how all --budget 60s
 
 \b
 Inputs:
@@ -163,7 +192,18 @@ paid; no call leaves the machine and no key is needed. With --llm off the calls 
 @click.option(
     "--at", multiple=True, metavar="POINT", help="Only these crash points, as before:writer. May be repeated."
 )
-@click.option("--budget", type=click.IntRange(1), metavar="N", help="At most N crash points, spread over the run.")
+@click.option(
+    "--how",
+    multiple=True,
+    type=click.Choice([*_HOWS, "all"]),
+    help="What is done at a point, or all of it. May be repeated. Default: kill.",
+)
+@click.option(
+    "--budget",
+    type=_Budget(),
+    metavar="N|TIME",
+    help="At most N scenarios, or as many as there is time for (30s, 5m), spread over the run.",
+)
 @click.option(
     "--lives",
     type=click.IntRange(1),
@@ -207,7 +247,7 @@ def explore(
 
     TARGET is package.module:pipeline, or path/to/file.py:pipeline. It is run undisturbed first; then, for each moment
     at which its process can die, once more: killed there by SIGKILL, resumed in a fresh process, and held against the
-    undisturbed run.
+    undisturbed run. With --how it is cancelled, interrupted or timed out there as well, or its store fails.
     """
     from .command_explore import run_explore
     from .command_inputs import InputSyntaxError, read_inputs

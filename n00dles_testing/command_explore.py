@@ -20,6 +20,7 @@ from n00dles.errors import N00dlesError
 
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
+from .crash.points import How
 from .crash.tokens import BadTokenError, Token
 from .findings import few
 from .llm import LLMServer
@@ -39,6 +40,7 @@ from .report.terminal import (
 __all__ = ["run_explore", "run_replay"]
 
 _SIGKILL = 9
+_AGENTS = {How.INTERRUPT: "SIGINT", How.CANCEL: "cancel", How.TIMEOUT: "timeout"}
 _AGAIN = "Re-called: completed nodes that were called again, which must be 0."
 _PAID = f"Paid calls: what the LLM server was paid for over all lives. {_AGAIN}"
 _CALLED = f"Calls: of all nodes, over all lives. {_AGAIN}"
@@ -180,20 +182,30 @@ def _row(row: ExplorationRow, paying: bool, label: str) -> ReportRow:
 
 
 def _death(row: ExplorationRow) -> str:
+    if row.point.how is not How.KILL:
+        return _AGENTS.get(row.point.how, "store") if row.disturbed else ""
     if row.simulated:
         return "exception"
     return "" if row.killed_by is None else signal.Signals(row.killed_by).name
 
 
 def _summary(report: ExplorationReport) -> Text:
-    killed = sum(row.killed_by == _SIGKILL or row.simulated for row in report.rows)
+    kills = [row for row in report.rows if row.point.how is How.KILL]
+    others = [row for row in report.rows if row.point.how is not How.KILL]
+    killed = sum(row.killed_by == _SIGKILL or row.simulated for row in kills)
     recalled = sum(len(row.recalled) for row in report.rows)
     how = "ended by a simulated death" if report.mode == "in-process" else "killed by SIGKILL"
+    parts = [f"{killed} of {len(kills)} crash points {how}"] if kills or not others else []
+    if others:
+        kinds = Counter(str(row.point.how) for row in others)
+        told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        parts.append(f"{sum(row.disturbed for row in others)} of {len(others)} disturbed otherwise ({told})")
     left_out = f"; {report.left_out} of {report.points} points were not tried" if report.left_out else ""
     counted = f"pays for {report.paid} calls" if report.paid else f"makes {report.calls} calls"
-    usual = f"undisturbed it {counted}; a call that is in flight at the kill is made again{left_out}"
+    moment = "the kill" if kills else "that moment"
+    usual = f"undisturbed it {counted}; a call that is in flight at {moment} is made again{left_out}"
     return Text(
-        f"{killed} of {len(report.rows)} crash points {how}, {recalled} re-calls in {report.seconds:.1f} s "
+        f"{', '.join(parts)}, {recalled} re-calls in {report.seconds:.1f} s "
         f"(store: {report.store}, mode: {report.mode})\n{usual}",
         "bold green" if report.ok else "bold red",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from n00dles.pipeline import Step
 from .crash import CrashSafety, ExplorationReport
 from .crash.backends import Environment
 from .crash.player import Paid
+from .crash.points import How
 from .llm import LLMServer
 from .targets import load_target
 from .verdicts import Verdict
@@ -42,11 +43,20 @@ class LazyLLM:
 
 
 class PluginCrashSafety(CrashSafety):
-    """`CrashSafety` that answers for models by itself, where the test has not arranged for that."""
+    """`CrashSafety` that answers for models by itself, where the test has not arranged for that.
 
-    def __init__(self, llm: LazyLLM) -> None:
+    `defaults` are options and inputs of all checks, where a check does not say otherwise.
+    """
+
+    def __init__(self, llm: LazyLLM, defaults: Mapping[str, Any] | None = None) -> None:
         super().__init__()
         self._llm = llm
+        self._defaults = dict(defaults or {})
+
+    def check(self, pipeline: Any, /, **options: Any) -> ExplorationReport:
+        """Check as `CrashSafety` does, with the defaults."""
+        __tracebackhide__ = True
+        return super().check(pipeline, **{**self._defaults, **options})
 
     def wiring_for(self, pipeline: Any) -> tuple[Environment, Paid | None]:
         """Return those of the fake server, if the pipeline needs it."""
@@ -69,13 +79,20 @@ def needs_llm(pipeline: Any) -> bool:
 
 
 def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
-    """Return what was tried: crash points, how many died by a signal, how many simulated, re-calls, UNKNOWN clauses."""
+    """Return what was tried and what of it happened.
+
+    Crash points, how many died by a signal, how many simulated; other disturbances, how many of them happened;
+    re-calls; UNKNOWN clauses.
+    """
     reports = list(reports)
     rows = [row for report in reports for row in report.rows]
+    kills = sum(row.point.how is How.KILL for row in rows)
     return {
-        "crash_points": len(rows),
-        "killed": sum(row.killed_by is not None and not row.simulated for row in rows),
-        "simulated": sum(row.simulated for row in rows),
+        "crash_points": kills,
+        "disturbances": len(rows) - kills,
+        "disturbed": sum(row.disturbed for row in rows),
+        "killed": sum(row.point.how is How.KILL and row.killed_by is not None for row in rows),
+        "simulated": sum(row.point.how is How.KILL and row.simulated for row in rows),
         "re_calls": sum(len(row.recalled) for row in rows),
         "unknown": sum(clause.verdict is Verdict.UNKNOWN for report in reports for clause in report.clauses),
     }

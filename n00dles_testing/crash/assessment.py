@@ -13,7 +13,10 @@ from .history import History, Life
 from .points import How, Plan
 from .story import tell
 
-__all__ = ["Played", "assess", "clause_results", "not_disturbed"]
+__all__ = ["TOO_LATE", "Played", "assess", "clause_results", "not_disturbed"]
+
+
+TOO_LATE = "it was there, and ended before it could be told"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ def _instead(life: Life | None) -> str:
         return f"it did not get there within {life.end.seconds:.0f} s"
     if life.at_point is not None:
         if life.how is not How.KILL:
-            return "it was there, and ended before it could be told"
+            return TOO_LATE
         how = f"signal {life.end.signal}" if life.end is not None and life.end.signal else "no signal at all"
         return f"it was there, and ended by {how}"
     if life.outcomes and not life.outcomes[-1]["ok"]:

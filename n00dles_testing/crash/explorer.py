@@ -14,11 +14,12 @@ from n00dles.errors import ConfigurationError
 from ..verdicts import Verdict
 from .assessment import clause_results
 from .backends import Environment, prepare
+from .budget import Budget
 from .exploration import ExplorationError, ExplorationReport, Progress
 from .player import Paid, Player
 from .points import How, Plan
 from .scenario import BackendError
-from .trial import Trial, share
+from .trial import Trial
 from .undisturbed import observe
 
 __all__ = ["DEFAULT_TIME_LIMIT", "explore"]
@@ -35,7 +36,7 @@ def explore(
     mode: str | None = None,
     at: Sequence[str] | None = None,
     how: str | Sequence[str] | None = None,
-    budget: int | None = None,
+    budget: int | str | None = None,
     plans: Sequence[Plan] | None = None,
     lives: int = 1,
     workers: int | None = None,
@@ -54,11 +55,12 @@ def explore(
     fork), "spawn" or "in-process".
 
     `how` names what is done at the points (see `points.How`), or is "all" of it: a kill, if it is not given. `at` names
-    the points to try (see `points.choose`), `budget` how many at most, `workers` how many at a time (by
-    default one a processor, at most two). `plans` are tried instead of every crash point, each with one point a life
-    that is killed. With `lives`, so many lives in a row are killed: the resumed run too, at each of its own points; a
-    `budget` is then shared among the first kills, the second ones and so on. `time_limit` is seconds a life; one that
-    takes longer is ended, and judged. The import of the target may take four times as long.
+    the points to try (see `points.choose`), `budget` how many at most (200) or for how long ("30s"; the undisturbed
+    runs do not count), `workers` how many at a time (by default one a processor, at most two). `plans` are tried
+    instead of every point, each with one point a life that is disturbed. With `lives`, so many lives in a row are
+    disturbed: the resumed run too, at each of its own points; a `budget` is then shared among the first ones, the
+    second ones and so on. `time_limit` is seconds a life; one that takes longer is ended, and judged. The import of the
+    target may take four times as long.
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
@@ -70,7 +72,7 @@ def explore(
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
     try:
-        hows = How.read(how, at)
+        hows, allowed = How.read(how, at), Budget.read(budget)
     except ValueError as error:
         raise ExplorationError(str(error)) from error
     stored = stored_inputs(inputs)
@@ -84,8 +86,10 @@ def explore(
             told(Progress(0, 0))
             usual = observe(player, hows)
             trial = Trial(player, usual, hows=hows, workers=setup.lanes(workers), on_progress=told)
-            trial.as_planned(usual.plans if plans is None else plans, at=at, budget=share(budget, 0, lives))
-            trial.more_lives(lives, budget)
+            begun = time.monotonic()
+            first = allowed.share(0, begun, lives)
+            trial.as_planned(usual.plans if plans is None else plans, at=at, budget=first)
+            trial.more_lives(lives, allowed, begun)
             trial.doubt()
             return _report(player, trial, started, allow_unknown=allow_unknown)
     except (BackendError, ConfigurationError) as error:

@@ -16,6 +16,7 @@ from .backends import Environment
 from .exploration import ExplorationReport
 from .explorer import DEFAULT_TIME_LIMIT, explore
 from .player import Paid
+from .points import How
 
 __all__ = ["CrashSafety"]
 
@@ -23,7 +24,7 @@ _log = logging.getLogger("n00dles_testing")
 
 
 class CrashSafety:
-    """Checks that a pipeline survives being killed anywhere.
+    """Checks that a pipeline survives being killed, or disturbed otherwise, anywhere.
 
         def test_survives(crash_safety):
             crash_safety.check(content_pipeline, topic="agentic search")
@@ -47,7 +48,8 @@ class CrashSafety:
         *,
         mode: str | None = None,
         at: Sequence[str] | None = None,
-        budget: int | None = None,
+        how: str | Sequence[str] | None = None,
+        budget: int | str | None = None,
         lives: int = 1,
         store: Any = None,
         time_limit: float = DEFAULT_TIME_LIMIT,
@@ -57,14 +59,15 @@ class CrashSafety:
     ) -> ExplorationReport:
         """Kill and resume `pipeline` at its crash points, with these inputs, and return the report.
 
-        The options are those of `explore`. Inputs are given by name; one that has the name of an option goes into
-        `inputs={"budget": 3}`. A pipeline at the top level of a module is killed in processes of its own; one that is
-        made inside a test function is run in-process, and the report says so. Raises `AssertionError` if a clause is
-        broken, if a kill did not happen, or if a clause could not be told since the pipeline differs by itself; with
-        `allow_unknown` the latter is logged as a warning instead, see `report.unknown`.
+        The options are those of `explore`; with `how="all"` it is also cancelled, interrupted and timed out there, and
+        its store fails. Inputs are given by name; one that has the name of an option goes into `inputs={"budget": 3}`.
+        A pipeline at the top level of a module is killed in processes of its own; one that is made inside a test
+        function is run in-process, and the report says so. Raises `AssertionError` if a clause is broken, if a kill did
+        not happen, or if a clause could not be told since the pipeline differs by itself; with `allow_unknown` the
+        latter is logged as a warning instead, see `report.unknown`.
         """
         __tracebackhide__ = True
-        options = {"mode": mode, "at": at, "budget": budget, "store": store}
+        options = {"mode": mode, "at": at, "how": how, "budget": budget, "store": store}
         given = [name for name, value in options.items() if value is not None]
         environment, paid = self.wiring_for(pipeline)
         report = explore(
@@ -72,6 +75,7 @@ class CrashSafety:
             _all_inputs(pipeline, inputs, more_inputs, given),
             mode=mode,
             at=at,
+            how=how,
             budget=budget,
             store=store,
             lives=lives,
@@ -113,7 +117,7 @@ def _all_inputs(
 
 def told(report: ExplorationReport) -> str:
     """Return the failure of a report as a text: what is broken, how often, and the stories of the first few faults."""
-    what = "cannot be judged" if report.verdict is Verdict.UNKNOWN else "does not survive every kill"
+    what = "cannot be judged" if report.verdict is Verdict.UNKNOWN else _fails(report)
     lines = [f"{report.target} {what} (store: {report.store}, mode: {report.mode})"]
     for clause in report.clauses:
         if not clause.ok:
@@ -132,3 +136,8 @@ def told(report: ExplorationReport) -> str:
         lines.append(f"UNKNOWN {report.unknown}.")
     lines += [f"note: {note}" for note in report.notes]
     return "\n".join(lines).rstrip()
+
+
+def _fails(report: ExplorationReport) -> str:
+    kills_only = all(row.point.how is How.KILL for row in report.rows)
+    return "does not survive every kill" if kills_only else "does not survive every kill and every other disturbance"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ..verdicts import Verdict
-from .assessment import Played, assess
+from .assessment import TOO_LATE, Played, assess
+from .budget import Budget
 from .exploration import ExplorationError, ExplorationRow, Progress
 from .player import Player
 from .points import How, Kind, Plan, choose
@@ -47,21 +48,25 @@ class Trial:
         """What was tried, in the order of the plans."""
         return tuple(self._rows[plan] for plan in self._plans)
 
-    def as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: int | None) -> None:
+    def as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: Budget) -> None:
         """Try the chosen ones of `plans`. Raises `ExplorationError` for an entry of `at` that fits none."""
         try:
-            chosen = choose(plans, at, budget)
+            chosen = choose(plans, at, budget.scenarios)
         except ValueError as error:
             raise ExplorationError(str(error)) from error
-        self._try(chosen, offered=len(plans))
+        self._try(chosen, budget, offered=len(plans))
 
-    def more_lives(self, lives: int, budget: int | None) -> None:
-        """Disturb what was resumed as well, at each of its own points, until `lives` in a row were disturbed."""
+    def more_lives(self, lives: int, budget: Budget, started: float) -> None:
+        """Disturb what was resumed as well, at each of its own points, until `lives` in a row were disturbed.
+
+        `started` is when the first plan was begun, in monotonic seconds.
+        """
         for killed in range(1, lives):
             earlier = [plan for plan in self._plans if len(plan) == killed]
             further = [plan for each in earlier for plan in self._later[each] if plan not in self._rows]
-            left = share(budget, len(self._plans), lives - killed)
-            self._try(choose(further, None, left), offered=len(further))
+            left = budget.share(len(self._plans), started, lives - killed)
+            if further:
+                self._try(choose(further, None, left.scenarios), left, offered=len(further))
         self._leave_out_what_does_not_repeat()
 
     def _note_what_is_not_kept(self, played: Played) -> None:
@@ -72,15 +77,14 @@ class Trial:
         if not played.history.keeps_counts and note not in self.notes:
             self.notes.append(note)
 
-    def _try(self, plans: list[Plan], *, offered: int) -> None:
+    def _try(self, plans: list[Plan], budget: Budget, *, offered: int) -> None:
         """Live and judge `plans`; a kill or disturbance that did not happen gets another chance."""
         begun = time.monotonic()
         self.offered += offered
-        done = len(self._plans)
-        self._plans += plans
-        missing = plans
+        done, expected = len(self._rows), len(self._rows) + len(plans)
+        given: Iterable[Plan] = budget.spend(plans)
         for is_last_chance in (False, False, True):
-            tried, missing = missing, []
+            tried, missing = given, []
             for played in self._player.play(tried, lanes=self.workers, lines=self.usual.lines):
                 row = self._assess(played)
                 if row.verdict is Verdict.VACUOUS and not is_last_chance:
@@ -89,7 +93,13 @@ class Trial:
                 self._note_what_is_not_kept(played)
                 self._later[played.plan] = self._next_kills(played)
                 done += 1
-                self._on_progress(Progress(done, len(self._plans), row))
+                self._on_progress(Progress(done, expected, row))
+            given = missing
+        in_time = [plan for plan in plans if plan in self._rows]
+        self._plans += in_time
+        if len(in_time) < len(plans):
+            spent = f"{budget.seconds:.3g} s" if budget.seconds is not None else "the budget"
+            self.notes.append(f"after {spent} there was no time left for {len(plans) - len(in_time)} scenarios")
         self.seconds += time.monotonic() - begun
 
     def _assess(self, played: Played) -> ExplorationRow:
@@ -118,18 +128,16 @@ class Trial:
         that is done already, and then its awaits are fewer.
         """
         for row in self.rows:
-            if row.verdict is Verdict.VACUOUS and (reason := self._may_not_repeat(row.plan)):
+            if row.verdict is Verdict.VACUOUS and (reason := self._may_not_repeat(row)):
                 self._plans.remove(row.plan)
                 self.notes.append(f"{' and then '.join(map(str, row.plan))} was not tried: {reason}")
 
-    def _may_not_repeat(self, plan: Plan) -> str:
+    def _may_not_repeat(self, row: ExplorationRow) -> str:
+        plan = row.plan
         if len(plan) > 1 and self.usual.overlaps:
             return "siblings end in another order each time, and it could not be repeated"
         if plan[-1].kind is Kind.AWAIT:
             return "the run does not give way equally often each time, and it could not be repeated"
+        if plan[-1].how is How.TIMEOUT and row.reason.endswith(TOO_LATE):
+            return "the run was over before the time limit could end it"
         return ""
-
-
-def share(budget: int | None, spent: int, generations: int) -> int | None:
-    """Return how many scenarios the next of `generations` may have: what is left, in equal parts."""
-    return None if budget is None else -(-max(0, budget - spent) // generations)

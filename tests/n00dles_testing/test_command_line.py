@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from n00dles_testing.cli import main
+from n00dles_testing.cli import _HOWS, main
 from n00dles_testing.command_inputs import InputSyntaxError, read_inputs
+from n00dles_testing.crash.points import How, Point
+from n00dles_testing.crash.tokens import Token
 
 ROOT = Path(__file__).parents[2]
 BODY = f"{ROOT}/docs/examples/body.py:body_pipeline"
@@ -103,6 +105,41 @@ def test_a_simulated_death_is_not_called_a_kill() -> None:
     assert "SIGKILL" not in done.output
 
 
+def test_what_else_is_done_than_killing_is_counted_apart(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+
+    done = command(
+        *("explore", BODY, "--input", "text=a b a", "--at", "after:split", "--how", "kill", "--how", "cancel"),
+        *("--how", "interrupt", "--budget", "30s", "--json", str(report)),
+    )
+
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 crash points killed by SIGKILL, 2 of 2 disturbed otherwise (1 interrupt, 1 cancel)" in done.output
+    assert "cancelled after split, not saved" in done.output
+    assert [row["how"] for row in json.loads(report.read_text())["rows"]] == ["kill", "interrupt", "cancel"]
+
+
+def test_a_point_that_says_what_is_done_there_needs_no_other_option() -> None:
+    done = command("explore", BODY, "--input", "text=a b a", "--at", "refused@before-save:split")
+
+    assert done.exit_code == 0, done.output
+    assert "1 of 1 disturbed otherwise (1 refused), 0 re-calls" in done.output
+
+
+def test_a_token_carries_what_is_done() -> None:
+    token = Token(BODY, {"text": "a b a"}, None, "fork", (Point.parse("cancel@during:split"),))
+
+    done = command("replay", token.encode())
+
+    assert done.exit_code == 0, done.output
+    assert "PASS  cancelled during split" in done.output
+    assert "raised CancelledError" in done.output
+
+
+def test_the_command_line_knows_all_that_can_be_done() -> None:
+    assert tuple(How) == _HOWS
+
+
 FORGETFUL = """
 from n00dles import agent, pipeline
 
@@ -140,7 +177,7 @@ def test_a_failure_prints_one_line_that_replays_it_elsewhere(tmp_path: Path) -> 
         'E04  the resumed run returned "0 facts" at output, where the undisturbed one returned "1 facts".'
         in again.stdout
     )
-    assert "life 1   collect ✓  saved" in again.stdout
+    assert "collect ✓  saved" in again.stdout
 
 
 def in_folder(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -213,3 +213,58 @@ def test_public_names_are_there_at_their_first_use() -> None:
     assert [name for name in n00dles_testing.__all__ if getattr(n00dles_testing, name, None) is None] == []
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = n00dles_testing.nonsense
+
+
+def test_a_marker_checks_its_pipeline_before_the_body_of_the_test(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "from pipelines import body_pipeline\n"
+        "@pytest.mark.crash_safe(body_pipeline, at=['after*:first'], text='x')\n"
+        "def test_survives():\n"
+        "    pass\n"
+        "@pytest.mark.crash_safe(body_pipeline, at=['after:first'], how='all', inputs={'text': 'x'})\n"
+        "def test_its_report_is_there(crash_safety):\n"
+        "    assert [len(report.rows) for report in crash_safety.reports] == [4]\n"
+    )
+
+    result = run(inner, "--strict-markers")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["n00dles: 3 crash points killed by SIGKILL, 3 other disturbances, 0 re-calls"])
+
+
+def test_a_test_fails_with_its_marker_and_its_body_is_not_run(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "from n00dles import pipeline\n"
+        "from pipelines import first, forgetful\n"
+        "@pytest.mark.crash_safe(pipeline(first >> forgetful), mode='in-process', budget=1, text='x')\n"
+        "def test_survives():\n"
+        "    print('the body was run')\n"
+        "@pytest.mark.crash_safe(pipeline(first), budget='soon', text='x')\n"
+        "def test_is_no_budget():\n"
+        "    pass\n"
+    )
+    inner.makepyfile(
+        pipelines=PIPELINES.replace("{__import__('os').getpid()}", "{len(seen)}"),
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(failed=2)
+    result.stdout.no_fnmatch_line("*the body was run*")
+    result.stdout.fnmatch_lines(["*UNKNOWN*could not be told*", "*budget='soon' is no budget*"])
+
+
+def test_a_marker_without_a_pipeline_gives_the_defaults_of_the_checks(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "from pipelines import body_pipeline\n"
+        "pytestmark = pytest.mark.crash_safe(how=['cancel'], text='x', budget=3)\n"
+        "@pytest.mark.crash_safe(at=['first'])\n"
+        "def test_survives(crash_safety):\n"
+        "    report = crash_safety.check(body_pipeline, budget=2)\n"
+        "    assert [str(row.point) for row in report.rows] == ['cancel@before:first', 'cancel@after:first']\n"
+    )
+
+    run(inner).assert_outcomes(passed=1)
