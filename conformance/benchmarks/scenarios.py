@@ -1,15 +1,22 @@
 """How many kill-and-resume scenarios a second the crash explorer judges, for three body agents on SQLite.
 
 One scenario is a fresh store, a run killed by SIGKILL, a look at what is on disk, the resume to the end, one more
-resume of the finished run, and the judgement. Fork server and fresh interpreters are measured in the same run.
+resume of the finished run, and the judgement. Fork server and fresh interpreters are measured in the same run. So is
+the inner loop, in which a campaign plays generated pipelines: three async nodes, on memory, in this process.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from n00dles import agent, pipeline
 from n00dles_testing.crash import explore
+from n00dles_testing.crash.clauses import JUDGED
+from n00dles_testing.crash.inner_loop import InnerLoop
+from n00dles_testing.crash.life import ReferenceExecutor
+from n00dles_testing.crash.points import How
 
 from .figure import Figure, alternated
 
@@ -17,6 +24,8 @@ __all__ = ["figures"]
 
 TARGET = f"{Path(__file__).parents[2] / 'docs' / 'examples' / 'body.py'}:body_pipeline"
 ROUNDS = 5
+PASSES = 20
+"""How often the inner loop plays each plan in a round."""
 
 
 def figures() -> Iterator[Figure]:
@@ -30,12 +39,45 @@ def figures() -> Iterator[Figure]:
     detail = f"one at a time: {_all(alone)}; fresh: {_all(spawned)}"
     yield Figure("fork server", max(alone) / max(spawned), "× fresh processes", detail, at_least=10)
     yield Figure("scenarios, in-process", max(in_process), "a second", _all(in_process), at_least=best)
+    (inner,) = alternated(ROUNDS, _inner_rate)
+    yield Figure("scenarios, inner loop", max(inner), "a second", _all(inner), at_least=400)
 
 
 def _rate(mode: str, workers: int) -> float:
     report = explore(TARGET, {"text": "the cat and the dog"}, mode=mode, workers=workers)
     assert report.ok, report
     return len(report.rows) / report.scenario_seconds
+
+
+def _inner_rate() -> float:
+    """Return how many kills of a small pipeline are lived and judged a second, without files and in one process."""
+    loop = InnerLoop(_small, ReferenceExecutor(), {"text": "the cat"})
+    plans = [(point,) for point in loop.points((How.KILL,))]
+    started = time.perf_counter()
+    for _ in range(PASSES):
+        for plan in plans:
+            case = loop.case(plan)
+            assert not loop.vacuous(case, plan), plan
+            assert not [fault for clause in JUDGED for fault in clause.faults(case)], plan
+    return PASSES * len(plans) / (time.perf_counter() - started)
+
+
+@agent
+async def _split(text: str) -> list[str]:
+    return text.split()
+
+
+@agent
+async def _count(words: list[str]) -> dict[str, int]:
+    return {"words": len(words)}
+
+
+@agent
+async def _tell(counts: dict[str, int]) -> str:
+    return f"{counts['words']} words"
+
+
+_small = pipeline(_split >> _count >> _tell, name="small")
 
 
 def _all(rates: list[float]) -> str:

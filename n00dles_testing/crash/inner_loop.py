@@ -12,7 +12,7 @@ What is found here is weaker than what a killed process shows (see `in_process`)
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -26,10 +26,10 @@ from .case import Baseline, Case
 from .history import History
 from .in_process import InProcess
 from .life import Executor
-from .points import Plan
+from .points import How, Plan, Point
 from .scenario import PlannedRun
 from .shape import Shape
-from .undisturbed import middles
+from .undisturbed import middles, ways_to_disturb
 
 __all__ = ["InnerLoop"]
 
@@ -65,6 +65,10 @@ class InnerLoop:
         baseline = self.baseline
         return Case(self._history(plan), baseline)
 
+    def points(self, hows: Sequence[How] = (How.KILL,)) -> list[Point]:
+        """Return where the run can be disturbed, as `hows` say."""
+        return ways_to_disturb(self.baseline.history, 1, hows, self._lines)
+
     def vacuous(self, case: Case, plan: Plan) -> str:
         """Say why a case shows nothing, if so: one of its lives was not disturbed as planned."""
         return not_disturbed(case.history, plan)
@@ -72,6 +76,10 @@ class InnerLoop:
     @cached_property
     def _lines(self) -> dict[str, int]:
         return middles(self.baseline.history)
+
+    def close(self) -> None:
+        """Close the event loop that lives share."""
+        self._backend.close()
 
     def _history(self, plan: Plan, *, record: bool = False) -> History:
         scenario = PlannedRun(

@@ -57,7 +57,8 @@ def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
     baseline = Baseline(first.history, [second.history], needs, Shape.of(player.setup.backend.description))
     lines = middles(first.history)
     hidden = [point for point in points_of_life(first.history, 1) if _is_hidden(point, first.history, lines)]
-    plans: list[Plan] = [(point,) for point in ways_to_disturb(first.history, 1, hows, lines)]
+    ways, each_time = (ways_to_disturb(run.history, 1, hows, lines) for run in (first, second))
+    plans: list[Plan] = [(point,) for point in ways if point in each_time or not _depends_on_time(point)]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     notes += _about_models(player, first, baseline)
     return Usual((first, second), baseline, [*plans, *_resumed(player, first.history, hows)], lines, notes)
@@ -96,6 +97,11 @@ def ways_to_disturb(history: History, life: int, hows: Sequence[How], lines: Map
         for moment in moments
         if moment.allows(how) and (how is not How.TIMEOUT or moment in in_time)
     ]
+
+
+def _depends_on_time(point: Point) -> bool:
+    """Whether it may be there in one run and not in the next: a task that finds its work done need not give way."""
+    return point.kind is Kind.AWAIT or point.how is How.TIMEOUT
 
 
 def _went_on_until(history: History, life: int) -> float:
