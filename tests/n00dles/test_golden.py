@@ -164,10 +164,16 @@ def test_the_idempotency_keys_of_a_golden_run_are_what_they_were(golden: Run) ->
     assert keys == golden.expected["keys"]
 
 
+def old_rows(path: Path) -> list[Any]:
+    """Return the runs in a database of 0.3."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT run_id, state, updated_at FROM runs").fetchall()
+
+
 @pytest.mark.parametrize("run_id", ["not a number", "half a letter"])
 def test_what_0_3_should_not_have_stored_is_refused_and_left_as_it_is(run_id: str, tmp_path: Path) -> None:
     golden = Run(FORMATS[0], run_id, tmp_path)
-    before = sqlite3.connect(golden.path).execute("SELECT * FROM runs").fetchall()
+    before = old_rows(golden.path)
 
     with pytest.raises(CorruptCheckpointError, match="left as it is"):
         golden.load()
@@ -175,17 +181,17 @@ def test_what_0_3_should_not_have_stored_is_refused_and_left_as_it_is(run_id: st
         golden.resumed(flows.DESK)
 
     assert golden.called == []
-    assert sqlite3.connect(golden.path).execute("SELECT * FROM runs").fetchall() == before
+    assert old_rows(golden.path) == before
 
 
 def test_what_is_expected_of_0_3_is_what_it_wrote(tmp_path: Path) -> None:
     # The other expectations were written by the release that wrote the runs.
     golden = Run(FORMATS[0], "finished", tmp_path)
 
-    rows = sqlite3.connect(golden.path).execute("SELECT run_id, state FROM runs").fetchall()
+    rows = old_rows(golden.path)
 
-    assert {run_id for run_id, _ in rows} == EXPECTED["n00dles-0.3"].keys()
-    for run_id, state in rows:
+    assert {run_id for run_id, _, _ in rows} == EXPECTED["n00dles-0.3"].keys()
+    for run_id, state, _ in rows:
         expected, stored = EXPECTED["n00dles-0.3"][run_id], json.loads(state)
         if "unreadable" not in expected:
             nodes = {node: output for node, output in stored["completed"].items() if "[" not in node}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import Enum
+from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, NewType, Optional, TypedDict, TypeVar, Union
 
 import pytest
@@ -145,8 +147,11 @@ def test_a_script_and_its_module_agree(tmp_path: Any) -> None:
     (tmp_path / "flow.py").write_text(SCRIPT)
 
     ways = (["flow.py"], ["-c", "import flow"])
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     told = {
-        subprocess.run([sys.executable, *way], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [sys.executable, *way], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        ).stdout
         for way in ways
     }
 
