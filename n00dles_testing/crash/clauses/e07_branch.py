@@ -5,7 +5,8 @@ not lead to a second call of the node, nor to another route. Both routes of a re
 worst that can happen to a branch.
 
 Seen in: mastra-ai/mastra #20225 (the parent's record lags behind its child's, and a resume starts the child again);
-strands-agents/harness-sdk PR #4240 (a step that the resume does not find is dropped).
+mastra-ai/mastra #4811 (a resume takes a route without asking for its condition); mastra-ai/mastra #21592 (a run that is
+restarted inside a branch has lost its place).
 
 Fix: the author of an executor lets a branch record nothing: which route it takes follows from the output before it,
 which is stored, and whether the route is done from the records of its nodes. That output is given to the choice in its

@@ -4,7 +4,8 @@ Records are kept by name. Two nodes of one name would share a record: the second
 first one's output. So they are refused when the pipeline is built, before anything is paid for; and what the executor
 itself calls a group or a branch is no name of a node.
 
-Seen in: riverqueue/river PR #1281 (the second of two steps with one name can never be resumed).
+Seen in: riverqueue/river PR #1281, and micro/go-micro PR #3128 (the second of two steps with one name can never be
+resumed; both refuse them since).
 
 Fix: the author of a pipeline gives an agent that is used twice another name (`writer.named("polish")`). The author of
 an executor refuses a pipeline with two nodes of one name, wherever in it they are, and keeps groups and branches out of

@@ -6,8 +6,9 @@ together; only the one attempt that a death has cut short need not count. A life
 with the next one. A node that kills its process every time ends as a failed run after a stated number of lives. A run
 that has failed and is resumed has its attempts again.
 
-Seen in: stepflow-ai/stepflow #637 (attempts start again at 1 after each crash); vectorize-io/hindsight PR #2786 (a job
-that kills its worker is recovered as new each time: 394 000 calls of a model with no result).
+Seen in: stepflow-ai/stepflow #637 (attempts start again at 1 after each crash); vectorize-io/hindsight #2675 (a job
+that kills its worker is claimed as new each time, and nothing counts that); vercel/workflow PR #3035 (a step that ends
+by a hard time limit writes no failure, and is retried without bound).
 
 Fix: the author of an executor saves each failed attempt before the next one is made, and counts a life before its first
 call, so that one which dies is known. The author of a pipeline looks at what a poison node does to its process: memory,

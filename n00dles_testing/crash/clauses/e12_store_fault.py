@@ -5,6 +5,7 @@ its fallback is not asked, and the error that ends the run names the store, so t
 node. In a process that goes on, the output is still in hand: the next save carries it.
 
 Seen in: aws/aws-durable-execution-sdk-rust #43 (the failed save can be caught as an error of the step);
+aws/aws-durable-execution-sdk-python #342 (a result that is too large to be stored is asked for again and again);
 openai/openai-agents-python #4690 (an append that fails loses the output, or can never be repeated);
 ModernRelay/omnigraph #513 (the reply is lost, the commit was done, and it is done again).
 

@@ -4,8 +4,9 @@ A sibling of a failing member is cancelled, or awaited, before `run` raises: one
 costs money, and saves into a run that somebody may have resumed by then. What a sibling has finished is stored, so that
 the resume does not call it again.
 
-Seen in: microsoft/agent-framework #2075 (one branch fails, and the resume runs those that had finished again);
-strands-agents/harness-sdk #3633 (a sibling in flight is forgotten by the checkpoint).
+Seen in: python/cpython #75633 (`asyncio.gather` does not cancel the others when one fails); PrimeIntellect-ai/verifiers
+PR #1821 (siblings go on after the failure was raised); microsoft/agent-framework #2075 (one branch fails, and the
+resume runs those that had finished again).
 
 Fix: the author of an executor awaits all members, whatever one of them raises (`asyncio.TaskGroup`, or `gather` with a
 `finally` that cancels and awaits), and saves what they return before it raises.

@@ -3,7 +3,9 @@
 Two workers take the same run from a queue, or one is thought dead and wakes up. Whatever they do, no node is called
 twice, and neither overwrites what the other has stored.
 
-Seen in: langchain-ai/langgraph #8796 (two workers fork one run, and a conformance suite of one writer does not see it).
+Seen in: NousResearch/hermes-agent #80921 (many processes that resume one parked run have its effect as many times);
+danielgerlag/workflow-es #30 (two instances take the same step from the list, and both run it); langchain-ai/langgraph
+#8796 (two workers fork one run, and a conformance suite of one writer does not see it).
 
 Fix: the operator lets workers take a run under a lease, where the store offers one. The author of an executor takes the
 lease before the first call, renews it, and stops when it is lost; the author of a store refuses a save from an older

@@ -5,7 +5,7 @@ twice. Such a resume costs nothing and gives the result that is stored. Records 
 that is tried with the golden files in `tests/golden`, and not by killing.
 
 Seen in: microsoft/agent-framework #1695 (the first step runs again); dbos-inc/dbos-transact-ts PR #726 (another run's
-result is given).
+result is given); utensils/mold #1181 (after an upgrade no record of an earlier build passes its checksum).
 
 Fix: the author of an executor stores that the run is finished with the save of its last output, not after it, and
 looks there before anything is called.
