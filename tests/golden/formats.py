@@ -46,11 +46,15 @@ class JsonFile:
 
 @dataclass(frozen=True)
 class Format:
-    """A folder of golden files: `file` holds the runs, `expected.json` says what they are and do."""
+    """A folder of golden files: `file` holds the runs, `expected.json` says what they are and do.
+
+    A format that was released has the `sha256` of its file, which is never made again.
+    """
 
     name: str
     file: str
     is_current: bool = False
+    sha256: str = ""
 
     @property
     def folder(self) -> Path:
@@ -68,7 +72,7 @@ class Format:
 
 
 FORMATS = [
-    Format("n00dles-0.3", "runs.sqlite"),
+    Format("n00dles-0.3", "runs.sqlite", sha256="f0a51f15e354aebc4a11484d91ece96c2856dc163b79b6d1c95a77b8f6872752"),
     Format("record-1", "runs.jsonl", is_current=True),
     Format("sqlite-1", "runs.sqlite", is_current=True),
 ]

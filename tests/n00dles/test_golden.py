@@ -6,6 +6,7 @@ See tests/golden/README.md for what to do when a test here fails after a change 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import sqlite3
@@ -197,6 +198,11 @@ def test_what_is_expected_of_0_3_is_what_it_wrote(tmp_path: Path) -> None:
             nodes = {node: output for node, output in stored["completed"].items() if "[" not in node}
             assert dumps(expected["completed"]) == dumps(nodes)
             assert expected["order"] == [node for node in stored["order"] if "[" not in node]
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form.sha256], ids=_id)
+def test_a_released_golden_file_is_as_it_was(form: Format) -> None:
+    assert hashlib.sha256((form.folder / form.file).read_bytes()).hexdigest() == form.sha256
 
 
 def test_the_runs_that_matter_are_there() -> None:
