@@ -4,7 +4,9 @@ A node that acts on an output which a kill can still lose has acted on something
 earlier node may answer otherwise, and what was done with its first answer cannot be taken back. Checked twice: each
 call against the saves acknowledged before it, and each kill against what was on disk after it.
 
-Seen in: langchain-ai/langgraph #5672 (write at exit: a cancelled node looks as if it had never started).
+Seen in: langchain-ai/langgraph #8039 (what a node has written is not stored when the next one starts, and a kill has
+its effects happen twice); aws-samples/sample-citadel PR #78 (a node was said to be complete before its output was
+stored; a lost message was lost work).
 
 Fix: the author of an executor saves after every node, and awaits the store's reply before anything that reads the
 output is started. Members of a fan-out may share a save; what follows the fan-out waits for it.
@@ -17,6 +19,7 @@ from collections.abc import Iterator
 from ..case import Case
 from ..history import History, Life
 from .documentation import documented
+from .endings import failing
 
 __all__ = ["CLAUSE"]
 
@@ -24,10 +27,14 @@ __all__ = ["CLAUSE"]
 def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
     """Yield each pair of nodes of which one was started before the other's output, which it needs, was stored."""
     reported: set[tuple[str, str]] = set()
-    called = {call.node for call in case.history.calls}
+    called: set[str] = set()
     for life, following in _with_next(case.history):
+        # Another route of a branch that only a later life takes is none that this one could have stored.
+        called |= {call.node for call in life.calls}
         stored = set(life.stored)
-        on_disk = None if following is None or following.disk is None else set(following.stored)
+        # What a run loses that fails by itself is the affair of E10.
+        was_cut_short = following is not None and following.disk is not None and not failing(life)
+        on_disk = set(following.stored) if following is not None and was_cut_short else None
         for node, position in life.starts:
             needs = case.baseline.needs.get(node, ())
             if not needs:

@@ -30,7 +30,7 @@ def no_completed_node_again(case: Case) -> Iterator[tuple[str, str]]:
         for node in dict.fromkeys(call.node for call in life.calls):
             if node in completed:
                 paid = " (paid twice)" if any(c.request is not None for c in life.calls if c.node == node) else ""
-                lost = "" if node in life.stored else "; the store no longer had it"
+                lost = "" if node in life.stored or not life.knows_disk else "; the store no longer had it"
                 yield (
                     f"`{node}` was called again in life {life.number}{paid}, though {completed[node]}{lost}",
                     whose_fault(life, node),

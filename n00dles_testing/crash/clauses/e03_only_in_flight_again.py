@@ -121,7 +121,8 @@ def _no_longer_in_flight(case: Case, life: Life) -> dict[str, str]:
     for said in life.events:
         if said.event == "node_returned" and said.fields["node"] not in saved:
             node = said.fields["node"]
-            if any(s.began > said.position and s.acknowledged and node not in s.nodes for s in life.saves):
+            seen = [save for save in life.saves if not save.why]
+            if any(s.began > said.position and s.acknowledged and node not in s.nodes for s in seen):
                 found[node] = "before a save that left it out"
             elif _is_neglected(case, life, said):
                 found[node] = "and no save of it was begun, though other nodes went on"

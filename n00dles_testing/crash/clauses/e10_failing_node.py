@@ -40,7 +40,7 @@ def failures_resumed(case: Case) -> int:
 
 
 def _lost(life: Life, following: Life, failed: list[str]) -> Iterator[tuple[str, str]]:
-    if following.disk is None or "error" in following.disk:
+    if following.disk is None or "error" in following.disk or not following.knows_disk:
         return
     kept = dict.fromkeys(life.stored) | {node: None for s in life.saves if s.acknowledged for node in s.nodes}
     lost = [node for node in kept if node not in following.stored]

@@ -30,7 +30,7 @@ def chains_end_well(case: Case) -> Iterator[tuple[str, str]]:
     lives = until_finished(case.history)
     if not chains(case):
         return
-    has_failed = any(failing(life) for life in lives[:-1]) or bool(failed_nodes(lives[-1]))
+    has_failed = any(failed_nodes(life) or life.outcomes[0].get("blame") == "node" for life in lives if failing(life))
     if not case.baseline.unsettled_output and not has_failed:
         for message, why in same_output(case):
             yield f"after {_disturbed(case)} disturbed lives {message}", why
@@ -68,5 +68,5 @@ CLAUSE = documented(
     check=chains_end_well,
     occasions=chains,
     without="no run was disturbed twice",
-    sharpens=("E02", "E04", "E05"),
+    sharpens=("E02", "E04", "E05", "E06", "E07"),
 )

@@ -35,8 +35,9 @@ def until_finished(history: History) -> list[Life]:
 
 
 def resumed_after_failure(history: History) -> set[int]:
-    """Return the numbers of the lives that follow one in which the run failed: what they call again is told by E10."""
-    return {following.number for life, following in pairs(history) if failing(life)}
+    """Return the numbers of the lives after one in which the run failed: what they call again is told by E10."""
+    failed = [life.number for life in history.working if failing(life)]
+    return {life.number for life in history.working if failed and life.number > failed[0]}
 
 
 def _was_killed(life: Life) -> bool:
@@ -50,8 +51,11 @@ def ended_by_itself(life: Life) -> bool:
 
 
 def failing(life: Life) -> bool:
-    """Whether the run failed in it by itself, and not by its store."""
-    return ended_by_itself(life) and not life.outcomes[0]["ok"] and life.outcomes[0].get("blame") != "store"
+    """Whether the run failed in it at a node, or else by itself and not by its store."""
+    if not life.outcomes or life.outcomes[0]["ok"]:
+        return False
+    blame = life.outcomes[0].get("blame")
+    return blame == "node" or (ended_by_itself(life) and blame != "store")
 
 
 def segments(lives: Sequence[Life]) -> list[list[Life]]:
@@ -60,7 +64,7 @@ def segments(lives: Sequence[Life]) -> list[list[Life]]:
     for life in lives:
         rows[-1].append(life)
         # A run that is told to end while it is failing ends as one that was told to end, and has failed all the same.
-        if failing(life) or _given_up(life) or (life.outcomes and life.outcomes[0].get("blame") == "node"):
+        if failing(life) or _given_up(life):
             rows.append([])
     return [row for row in rows if row]
 

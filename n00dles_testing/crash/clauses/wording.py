@@ -13,6 +13,11 @@ __all__ = ["at", "named", "whose_fault"]
 
 def whose_fault(life: Life, node: str) -> str:
     """Say who knew of a node that was complete and is called again: the store or nobody."""
+    if not life.knows_disk:
+        return (
+            f"either the output of `{node}` had not been stored by then, or it is not used in life {life.number}; what "
+            "the loop has stored is not known without stored="
+        )
     if node in life.stored:
         return f"the store had the output of `{node}`, and the executor did not use it"
     return f"the store did not have the output of `{node}` when life {life.number} started"

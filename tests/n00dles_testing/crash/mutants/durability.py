@@ -29,6 +29,7 @@ class SavesWhenTheRunEnds(Executor):
     """Keeps all outputs in memory until the last: write at exit."""
 
     breaks = "E01"
+    also = frozenset({"E03", "E11"})  # what is stored at the exit waits for more than one save, attempts included
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         return saving_when(lambda context: context.status != "running" or not context.unsaved)
@@ -117,6 +118,7 @@ class RunsAgain(Executor):
     """Runs a finished run from the start."""
 
     breaks = "E17"
+    also = RESUMES
 
     async def live(self, life: Life) -> RunResult:
         found = await life.record()

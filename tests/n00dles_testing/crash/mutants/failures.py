@@ -187,6 +187,7 @@ class StoresText(Executor):
     """Stores the text of what JSON cannot hold: `default=str`."""
 
     breaks = "E15"
+    also = frozenset({"E10", "E11"})  # a node that has to fail does not
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         return patch("n00dles.calling.to_stored", _approximated)
