@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from .exploration import ExplorationError, ExplorationReport, ExplorationRow, Progress
 from .explorer import explore
-from .points import Plan, Point
+from .points import How, Plan, Point
 from .recorded_store import SimulatedDeath
 from .safety import CrashSafety
 
@@ -20,6 +20,7 @@ __all__ = [
     "ExplorationError",
     "ExplorationReport",
     "ExplorationRow",
+    "How",
     "Plan",
     "Point",
     "Progress",

@@ -6,9 +6,10 @@ The run is a task of its own then, as it is for whoever calls `asyncio.run(arun(
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, cast
 
 from .points import How
 
@@ -18,11 +19,15 @@ __all__ = ["Awaits", "Disturbance"]
 class Awaits:
     """Awaits `work` for its task, counting how often that gives way to others, and tells `gives_way` each time.
 
-    `until` is when the work last went on, in the time of `clock`: what is asked of it later reaches it no more.
+    `gives_way` is told the number and who can say where that is, as in "Checkpointer.save > call_in_thread". `until`
+    is when the work last went on, in the time of `clock`: what is asked of it later reaches it no more.
     """
 
     def __init__(
-        self, work: Coroutine[Any, Any, Any], gives_way: Callable[[int], None], clock: Callable[[], float]
+        self,
+        work: Awaitable[Any],
+        gives_way: Callable[[int, Callable[[], str]], None],
+        clock: Callable[[], float],
     ) -> None:
         self.count = 0
         self.until = clock()
@@ -31,14 +36,15 @@ class Awaits:
         self._clock = clock
 
     def __await__(self) -> Generator[Any, None, Any]:
-        work, thrown = self._work, None
+        work: Any = self._work if inspect.iscoroutine(self._work) else self._work.__await__()
+        thrown = None
         while True:
             try:
                 awaited = work.send(None) if thrown is None else work.throw(thrown)
             except StopIteration as stop:
                 return stop.value
             self.count += 1
-            self._gives_way(self.count)
+            self._gives_way(self.count, self._where)
             thrown = None
             try:
                 yield awaited
@@ -48,6 +54,16 @@ class Awaits:
             except BaseException as error:  # a cancellation, on its way to the work
                 thrown = error
             self.until = self._clock()
+
+    def _where(self) -> str:
+        names, inner = [], cast(Any, self._work)
+        while inspect.iscoroutine(inner):
+            names.append(inner.cr_code.co_qualname)
+            inner = inner.cr_await
+        return " > ".join(names[-_SHOWN_FRAMES:])
+
+
+_SHOWN_FRAMES = 3
 
 
 class Disturbance:

@@ -88,10 +88,10 @@ class Trigger:
         """Note that the store has given the run."""
         self._pass("create_end", {})
 
-    def gives_way(self, number: int) -> None:
-        """Note that the task of the run gives way for the `number`-th time."""
+    def gives_way(self, number: int, where: Callable[[], str]) -> None:
+        """Note that the task of the run gives way for the `number`-th time, and `where` it does."""
         if self._moment is not None and self._moment.kind is Kind.AWAIT and self._moment.occurrence == number:
-            self.fire()
+            self.fire(where())
 
     def save_begins(self, new: list[str]) -> None:
         """Note that a save is about to be handed to the store."""

@@ -141,6 +141,14 @@ _LABELS = {
     Kind.AWAIT: "at an await",
 }
 
+_AS_IT_GOES_ON = {
+    Kind.RUN_STARTED: "as the run started",
+    Kind.ROUTED: "as {} routed",
+    Kind.JOINED: "as {} joined",
+    Kind.RUN_FINISHED: "as the run finished",
+}
+"""How a moment is called where something other than the moment itself happens to the run."""
+
 _HOW_LABELS = {
     How.KILL: "{}",
     How.INTERRUPT: "interrupted {}",
@@ -199,7 +207,8 @@ class Point:
         elif self.how.is_store_fault:
             words = (f"the save of {self.subject}" if self.subject else "the save without outputs") + number
         else:
-            words = _LABELS[self.kind].format(self.subject) + number
+            labels = _LABELS if self.how is How.KILL else {**_LABELS, **_AS_IT_GOES_ON}
+            words = labels[self.kind].format(self.subject) + number
         return self.how.label(words)
 
     @classmethod

@@ -100,6 +100,13 @@ def test_a_disturbed_life_ends_as_its_caller_would_see_it_and_leaves_nothing(poi
     assert life.left == {**NOTHING, "delivered": True}
 
 
+def test_the_ledger_says_in_which_functions_the_run_gave_way() -> None:
+    life, *_ = lived("cancel@await")
+
+    assert life.at_point is not None
+    assert life.at_point["where"].split(" > ")[-1] == "call_in_thread"
+
+
 def test_members_of_a_fan_out_are_ended_with_the_run() -> None:
     first, second = lived("cancel@during:left", flow=pipelines.wide)
 

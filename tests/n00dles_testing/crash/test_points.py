@@ -79,6 +79,9 @@ def test_a_point_says_what_is_done_there_and_at_which_moment() -> None:
         ("refused@before-save:writer", "the save of writer refused, and all after it"),
         ("reply-lost-once@before-opening-save", "reply to the save without outputs lost once"),
         ("before-create", "before the record is made"),
+        ("run-finished", "run finished"),
+        ("cancel@run-finished", "cancelled as the run finished"),
+        ("interrupt@joined:parallel[a,b]", "interrupted as parallel[a,b] joined"),
     ],
 )
 def test_a_table_says_in_words_what_is_done(text: str, label: str) -> None:
