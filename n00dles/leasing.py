@@ -15,7 +15,7 @@ from .context import PipelineContext
 from .errors import RunLockedError
 from .pipeline import Pipeline
 from .stores.base import StateStore
-from .stores.leases import Leases
+from .stores.leases import Leases, has_leases
 from .threads import wait_out
 
 __all__ = ["Holding", "check_wait"]
@@ -37,7 +37,7 @@ class Holding:
     """
 
     def __init__(self, store: StateStore, run_id: str, wait: float) -> None:
-        self._store = store if isinstance(store, Leases) else None
+        self._store: Leases | None = store if has_leases(store) else None
         self._run_id = run_id
         self._wait = wait
         self._ttl = lease_ttl()

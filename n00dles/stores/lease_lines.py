@@ -13,8 +13,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -33,7 +33,8 @@ _HOLDER_CHARACTERS = 80
 _GATE = 1 << 40
 """A byte far behind every line: who has it locked may look for a line, and change those of others."""
 
-_SWEEP_LINES = 64
+_FIRST_LINES, _SWEEP_LINES = 8, 64
+_PIECE = 1 << 16  # bytes; few files are longer
 
 
 class OthersTurnError(Exception):
@@ -50,52 +51,42 @@ class WrittenLease:
 
 
 class LeaseLines:
-    """The file at `path`, of the SQLite database at `database`.
+    """The file at `path`, of the SQLite database at `database`. `with` it, other processes are kept out for a moment.
+
+    Entering raises `OthersTurnError` instead of waiting, and calls `is_new` if this is another file than the one in
+    which this process owns lines. What the system says against it becomes a `StateStoreError`. The file is open as long
+    as this process owns a line.
 
     Locks belong to the process, not to a descriptor, and all of them go when the process closes *any* descriptor of the
-    file. So a process has one of these objects for a file. Methods other than `gate` and `leave` need the gate.
+    file. So a process has one of these objects for a file.
     """
 
-    def __init__(self, path: str, database: str) -> None:
+    def __init__(self, path: str, database: str, is_new: Callable[[], None]) -> None:
         self.path = path
         self._database = database
+        self._is_new = is_new
         self._fd: int | None = None
         self._own: set[int] = set()
+        self._text: bytes | None = None
+        self._last = 0
 
-    @contextmanager
-    def gate(self) -> Iterator[bool]:
-        """Keep other processes out for a moment; gives whether the file is another one than this process had before.
-
-        Raises `OthersTurnError` instead of waiting. What the system says against it becomes a `StateStoreError`. The
-        file is closed at the end unless a line is owned.
-        """
-        is_new = self._fd is None
+    def __enter__(self) -> None:
         try:
-            while True:
-                if self._fd is None:
-                    self._fd = self._open()
-                if not _lock(self._fd, _GATE, 1):
-                    raise OthersTurnError
-                if _is_at(self._fd, self.path):
-                    break
-                # Somebody has removed it since it was opened.
-                self.close()
-                is_new = True
-            yield is_new
-        except OSError as error:
-            raise StateStoreError(
-                f"the leases of the SQLite store {self._database!r} cannot be kept in {self.path!r}: {error}. Check "
-                "the owner and mode of this file and of its folder, and free space; then start or resume the run again."
-            ) from error
-        finally:
-            if not self._own:
-                self.close()
-            elif self._fd is not None:
-                fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, _GATE)
+            self._text = None
+            if self._enter():
+                self._is_new()
+        except BaseException as error:
+            self._leave_gate()
+            self._explain(error)
+            raise
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        self._leave_gate()
+        self._explain(error)
 
     def find(self, *run_ids: str) -> list[WrittenLease]:
-        """Return what is written about runs: for each nothing or, whatever has happened, rarely more than one line."""
-        text, found = self._text(), list[WrittenLease]()
+        """Return what is written about runs, for each the line of its holder and those of earlier ones, if any."""
+        text, found = self._read(), list[WrittenLease]()
         for run_id in run_ids:
             name, at, end = _name(run_id), 0, 0
             while (at := text.find(name, end)) >= 0:
@@ -116,16 +107,23 @@ class LeaseLines:
         return False
 
     def claim(self) -> int:
-        """Lock a line that says nothing, and return it."""
-        text = self._text()
-        length = len(text) // _LINE
+        """Lock a line that nobody has locked, and return it."""
+        line: int
+        if len(self._read()) > _PIECE and not self._own and _lock(self._descriptor, 0, _GATE):
+            # Many runs were held at once; now none is.
+            os.ftruncate(self._descriptor, 0)
+            fcntl.lockf(self._descriptor, fcntl.LOCK_UN, _GATE, 0)
+            self._text = None
+        length = len(self._read()) // _LINE
+        for line in (min(self._last, length), *range(min(length, _FIRST_LINES))):
+            if self._take(line):
+                return line
         if length and length % _SWEEP_LINES == 0:
             self._sweep(length)
-            text = self._text()
-        blank = [line for line in range(length) if text[line * _LINE] != _BEGIN and line not in self._own]
+        text = self._read()
+        blank = [at for at in range(length) if text[at * _LINE] != _BEGIN]
         for line in (*blank, length):
-            if _lock(self._descriptor, line * _LINE, _LINE):
-                self._own.add(line)
+            if self._take(line):
                 return line
         raise OthersTurnError
 
@@ -143,22 +141,20 @@ class LeaseLines:
         if len(text) >= _LINE:  # a name of many characters that are long in JSON
             text = json.dumps({**record, "holder": ascii(lease.holder)[: _HOLDER_CHARACTERS // 2]}).encode()
         os.pwrite(self._descriptor, text.ljust(_LINE - 1) + b"\n", line * _LINE)
+        self._text = None
 
     def blank(self, line: int) -> None:
         """Let a line say nothing; its owner is told so when it next looks."""
         os.pwrite(self._descriptor, _BLANK, line * _LINE)
+        self._text = None
 
     def leave(self, line: int) -> None:
-        """Give up a line that is owned. No gate is needed, since nobody else writes into it as long as it is locked."""
+        """Give up a line that is owned; what it says is then of no account. This needs no `with`."""
         self._own.discard(line)
-        if self._fd is None:
-            return
-        with suppress(OSError):  # what it says is of no account once it is unlocked
-            self.blank(line)
-        if self._own:
-            self._unlock(line)
-        else:
+        if not self._own:
             self.close()
+        elif self._fd is not None:
+            self._unlock(line)
 
     def close(self) -> None:
         """Let go of the file, and so of every line."""
@@ -174,20 +170,59 @@ class LeaseLines:
 
     @property
     def _descriptor(self) -> int:
-        assert self._fd is not None  # noqa: S101 - the gate has opened it
+        assert self._fd is not None  # noqa: S101 - entering has opened it
         return self._fd
 
-    def _text(self) -> bytes:
-        return os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+    def _read(self) -> bytes:
+        if self._text is None:
+            text = os.pread(self._descriptor, _PIECE, 0)
+            if len(text) == _PIECE:
+                text += os.pread(self._descriptor, os.fstat(self._descriptor).st_size, _PIECE)
+            self._text = text
+        return self._text
+
+    def _take(self, line: int) -> bool:
+        if line in self._own or not _lock(self._descriptor, line * _LINE, _LINE):
+            return False
+        self._own.add(line)
+        self._last = line
+        return True
 
     def _unlock(self, line: int) -> None:
         fcntl.lockf(self._descriptor, fcntl.LOCK_UN, _LINE, line * _LINE)
 
     def _sweep(self, length: int) -> None:
-        """Blank the lines of the dead, whose runs nobody has resumed."""
+        """Blank the lines that nobody has locked."""
         for line in range(length):
             if not self.is_held(line):
                 self.blank(line)
+
+    def _enter(self) -> bool:
+        """Open the file if need be, and lock the gate; return whether it is a new file."""
+        is_new = False
+        while True:
+            if self._fd is None:
+                self._fd = self._open()
+            if not _lock(self._fd, _GATE, 1):
+                raise OthersTurnError
+            if _is_at(self._fd, self.path):
+                return is_new
+            # Somebody has removed it since it was opened.
+            is_new = bool(self._own)
+            self.close()
+
+    def _leave_gate(self) -> None:
+        if not self._own:
+            self.close()
+        elif self._fd is not None:
+            fcntl.lockf(self._fd, fcntl.LOCK_UN, 1, _GATE)
+
+    def _explain(self, error: BaseException | None) -> None:
+        if isinstance(error, OSError):
+            raise StateStoreError(
+                f"the leases of the SQLite store {self._database!r} cannot be kept in {self.path!r}: {error}. Check "
+                "the owner and mode of this file and of its folder, and free space; then start or resume the run again."
+            ) from error
 
     def _open(self) -> int:
         flags = os.O_RDWR | os.O_CLOEXEC

@@ -13,11 +13,21 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 from ..errors import RunLockedError
 
-__all__ = ["Lease", "LeaseTable", "Leases", "ListsLeases", "lost_error", "new_lease", "renewed", "run_locked_error"]
+__all__ = [
+    "Lease",
+    "LeaseTable",
+    "Leases",
+    "ListsLeases",
+    "has_leases",
+    "lost_error",
+    "new_lease",
+    "renewed",
+    "run_locked_error",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +81,11 @@ class ListsLeases(Protocol):
     async def list_leases(self, run_ids: Collection[str]) -> list[Lease]:
         """Return the leases that are held now of any of these runs."""
         ...
+
+
+def has_leases(store: object) -> TypeGuard[Leases]:
+    """Whether a store has the capability `Leases`, as `isinstance` would say, which takes as long as all the rest."""
+    return all(callable(getattr(store, name, None)) for name in ("acquire", "renew", "release"))
 
 
 def new_lease(run_id: str, holder: str, ttl: float) -> Lease:

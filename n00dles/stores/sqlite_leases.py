@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakValueDictionary
@@ -40,7 +39,7 @@ class LeaseFile:
 
     def __init__(self, database: str) -> None:
         self.database = database
-        self._lines = LeaseLines(f"{database}-leases", database)
+        self._lines = LeaseLines(f"{database}-leases", database, self._write_again)
         self._lock = threading.Lock()
         self._held: dict[str, _Held] = {}
 
@@ -50,7 +49,7 @@ class LeaseFile:
             mine = self._held.get(run_id)
             if mine is not None and time.monotonic() < mine.expires:
                 raise run_locked_error(mine.lease, " (this process)")
-            with self._gate():
+            with self._lines:
                 line = self._line_for(run_id, mine)
                 lease = new_lease(run_id, holder, ttl)
                 self._hold(lease, ttl, line)
@@ -62,11 +61,11 @@ class LeaseFile:
             mine = self._held.get(lease.run_id)
             if mine is None or mine.lease.token != lease.token:
                 raise lost_error(lease, mine.lease if mine else None)
-            with self._gate():
+            with self._lines:
                 written = self._lines.find(lease.run_id)
                 if not any(found.line == mine.line and found.lease.token == lease.token for found in written):
                     self._drop(mine)
-                    raise lost_error(lease, next((found.lease for found in written), None))
+                    raise lost_error(lease, next((f.lease for f in written if f.lease.since >= lease.since), None))
                 lease = renewed(lease, ttl)
                 self._hold(lease, ttl, mine.line)
             return lease
@@ -85,7 +84,7 @@ class LeaseFile:
             if mine is not None:
                 self._drop(mine)
             if is_usable(self._lines.path):
-                with self._gate():
+                with self._lines:
                     for written in self._lines.find(run_id):
                         self._lines.blank(written.line)
 
@@ -97,7 +96,7 @@ class LeaseFile:
         with self._lock:
             if not is_usable(self._lines.path):
                 return [self._held[run_id].lease for run_id in run_ids if run_id in self._held]
-            with self._gate():
+            with self._lines:
                 written, now = self._lines.find(*run_ids), time.monotonic()
                 return [found.lease for found in written if now < found.expires and self._lines.is_held(found.line)]
 
@@ -105,7 +104,7 @@ class LeaseFile:
         """Remove the file, unless somebody holds a lease; the next lease makes it again."""
         with self._lock:
             if not self._held and is_usable(self._lines.path):
-                with self._gate():
+                with self._lines:
                     self._lines.remove()
 
     def forget(self) -> None:
@@ -114,27 +113,24 @@ class LeaseFile:
         self._held.clear()
         self._lines.close()
 
-    @contextmanager
-    def _gate(self) -> Iterator[None]:
-        with self._lines.gate() as is_new:
-            if is_new:
-                # If leases are held, somebody has removed the file under them: they go into the new one.
-                for run_id, mine in list(self._held.items()):
-                    if self._lines.find(run_id):
-                        del self._held[run_id]
-                    else:
-                        mine.line = self._lines.claim()
-                        self._lines.write(mine.line, mine.lease, mine.expires)
-            yield
+    def _write_again(self) -> None:
+        """Write the leases of this process into a new file, after somebody has removed the one in which they were."""
+        for run_id, mine in list(self._held.items()):
+            if any(self._lines.is_held(found.line) for found in self._lines.find(run_id)):
+                del self._held[run_id]
+            else:
+                mine.line = self._lines.claim()
+                self._lines.write(mine.line, mine.lease, mine.expires)
 
     def _line_for(self, run_id: str, mine: _Held | None) -> int:
         """Return a line of this process for the run. Raises `RunLockedError` if another process holds it."""
         for found in self._lines.find(run_id):
             if mine is not None and found.line == mine.line:
                 return found.line  # it has expired, and nobody else has noticed
-            if time.monotonic() < found.expires and self._lines.is_held(found.line):
-                raise run_locked_error(found.lease)
-            self._lines.blank(found.line)
+            if self._lines.is_held(found.line):
+                if time.monotonic() < found.expires:
+                    raise run_locked_error(found.lease)
+                self._lines.blank(found.line)
         if mine is not None:
             self._drop(mine)
         return self._lines.claim()

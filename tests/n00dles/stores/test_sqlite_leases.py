@@ -451,3 +451,15 @@ def _let_go(process: subprocess.Popen[str]) -> None:
     process.stdin.write("\n")
     process.stdin.flush()
     finish(process)
+
+
+def test_a_file_that_has_grown_is_cut_when_nobody_holds_a_run(tmp_path: Path) -> None:
+    async def work(store: SQLiteStateStore) -> tuple[int, int]:
+        held = [await store.acquire(f"r{number}", "A", LONG) for number in range(300)]
+        grown = lines(tmp_path)
+        for lease in held:
+            await store.release(lease)
+        await store.release(await store.acquire("r", "A", LONG))
+        return grown, lines(tmp_path)
+
+    assert with_store(tmp_path / "runs.db", work) == (300, 1)
