@@ -1,8 +1,8 @@
 """Prove that an LLM pipeline survives a kill, and that a state store keeps what it acknowledged.
 
 `check_store` holds a store against the contract, `explore` kills a pipeline at each of its crash points and resumes it,
-`LLMServer` stands in for the models. The pytest plugin is loaded by itself; its fixture is `crash_safety`. Importing
-this package imports none of them: each comes with its first use.
+`PlainFunctions` does that for a loop of your own, `LLMServer` stands in for the models. The pytest plugin is loaded by
+itself; its fixture is `crash_safety`. Importing this package imports none of them: each comes with its first use.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .conformance import StoreReport, check_store
     from .crash import ExplorationError, ExplorationReport, explore
+    from .crash.life import ExecutorUnderTest
     from .crash.safety import CrashSafety
     from .llm import LLMServer, Reply
+    from .plain import PlainFunctions
     from .verdicts import ClauseResult, Finding, Verdict
 
 __all__ = [
     "ClauseResult",
     "CrashSafety",
+    "ExecutorUnderTest",
     "ExplorationError",
     "ExplorationReport",
     "Finding",
     "LLMServer",
+    "PlainFunctions",
     "Reply",
     "StoreReport",
     "Verdict",
@@ -34,10 +38,12 @@ __all__ = [
 _HOMES = {
     "ClauseResult": "verdicts",
     "CrashSafety": "crash.safety",
+    "ExecutorUnderTest": "crash.life",
     "ExplorationError": "crash",
     "ExplorationReport": "crash",
     "Finding": "verdicts",
     "LLMServer": "llm",
+    "PlainFunctions": "plain",
     "Reply": "llm",
     "StoreReport": "conformance",
     "Verdict": "verdicts",

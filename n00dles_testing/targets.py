@@ -13,12 +13,12 @@ from n00dles import targets
 from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline, Step, pipeline
 
-__all__ = ["TargetKind", "load_target", "target_of"]
+__all__ = ["TargetKind", "brings_its_pipeline", "load_target", "target_of"]
 
 TargetKind = Literal["pipeline", "store", "executor"]
 
 _EXPECTED = {
-    "pipeline": "a pipeline: what pipeline(...) returns, or any step",
+    "pipeline": "a pipeline: what pipeline(...) returns, or any step, or a PlainFunctions",
     "store": "a factory of a state store: a function that returns an open store",
     "executor": "an executor: an object with the methods run and resume",
 }
@@ -27,6 +27,7 @@ _EXPECTED = {
 def load_target(text: str, kind: TargetKind) -> Any:
     """Import and return what `text` names: a `Pipeline` (a single step becomes one), a store factory, or an executor.
 
+    An executor that brings its pipeline, as `PlainFunctions`, may stand for a pipeline, and is returned as it is.
     Raises `ConfigurationError` if there is no such file, module or name, if the import fails (with the line of the
     user's own code), or if it is something else.
     """
@@ -37,12 +38,21 @@ def load_target(text: str, kind: TargetKind) -> Any:
         raise ConfigurationError(f"{error}{_did_you_mean(text)}") from error.__cause__
     if kind == "pipeline" and isinstance(found, Step):
         return found if isinstance(found, Pipeline) else pipeline(found)
+    if kind == "pipeline" and brings_its_pipeline(found):
+        return found
     if (kind == "store" and callable(found)) or (kind == "executor" and hasattr(found, "resume")):
         return found
     raise ConfigurationError(f"{text} is a {type(found).__name__}, and not {_EXPECTED[kind]}.")
 
 
-def target_of(step: Step) -> str | None:
+def brings_its_pipeline(found: Any) -> bool:
+    """Whether it is an executor that comes with its pipeline and its store (see `crash.life.SelfContained`)."""
+    return isinstance(getattr(found, "pipeline", None), Pipeline) and all(
+        callable(getattr(found, name, None)) for name in ("run", "resume", "describe", "open_store")
+    )
+
+
+def target_of(step: Any) -> str | None:
     """Return a text by which another process can import `step`; None if it is not at the top level of a module."""
     for module in list(sys.modules.values()):
         name = _name_in(module, step)
@@ -51,7 +61,7 @@ def target_of(step: Step) -> str | None:
     return None
 
 
-def _name_in(module: ModuleType, step: Step) -> str | None:
+def _name_in(module: ModuleType, step: Any) -> str | None:
     if getattr(module, "__file__", None) is None or not isinstance(module, ModuleType):
         return None
     return next((name for name, value in list(vars(module).items()) if value is step), None)

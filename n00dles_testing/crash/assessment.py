@@ -96,7 +96,9 @@ def clause_results(
 
 def _result(clause: Clause, own: list[Finding], scenarios: int, baseline: Baseline, *, skipped: int) -> ClauseResult:
     not_counted = _skipped(skipped)
-    if own:
+    if untold := baseline.shape.untold.get(clause.id):
+        verdict, reason = Verdict.NOT_APPLICABLE, untold
+    elif own:
         verdict, reason = Verdict.FAIL, _times(len(own), "fault")
     elif not scenarios:
         verdict, reason = Verdict.NOT_APPLICABLE, f"{clause.without}{f'; {not_counted}' if not_counted else ''}"
@@ -151,7 +153,7 @@ def _instead(life: Life | None) -> str:
 
 
 def _on_disk(after: Life | None) -> tuple[str, ...] | None:
-    if after is None or after.disk is None or not after.disk.get("exists"):
+    if after is None or after.disk is None or not after.disk.get("exists") or not after.knows_disk:
         return None
     return tuple(after.stored)
 

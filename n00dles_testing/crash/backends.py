@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -13,13 +13,14 @@ from n00dles.pipeline import Pipeline, Step, pipeline
 from n00dles.stores.adapt import as_store
 from n00dles.stores.base import StateStore
 
-from ..targets import load_target, target_of
-from .child import CONTROL_VARIABLE, shares_store
+from ..targets import brings_its_pipeline, load_target, target_of
+from .child import CONTROL_VARIABLE, self_contained, shares_store
 from .exploration import ExplorationError
 from .fork_server import ForkServer, fork_is_available
 from .import_limit import IMPORT_TIMES, import_limit
 from .in_process import InProcess
-from .life import Executor, ReferenceExecutor
+from .life import Executor, ReferenceExecutor, SelfContained
+from .points import How
 from .scenario import Backend, BackendError, Subject
 from .spawn import Spawn
 
@@ -30,6 +31,8 @@ Environment = Mapping[str, str] | Callable[[str], Mapping[str, str]] | None
 
 _MODES = ("fork", "spawn", "in-process")
 _PRIVATE_SQLITE = "sqlite"
+_OWN_STORE = "its own"
+"""The name of a store that the subject brings."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,19 @@ class Setup:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
         return f"sqlite:///{location}/run.db" if self.store_name == _PRIVATE_SQLITE else self.store_name
 
+    def hows(self, wanted: Sequence[How]) -> tuple[How, ...]:
+        """Return what of it can be done to this target, and note what cannot.
+
+        Raises `ExplorationError` if nothing is left.
+        """
+        possible = self.backend.description.get("how", list(How))
+        found = tuple(how for how in wanted if how in possible)
+        if not found:
+            raise ExplorationError(f"{self.target} cannot be disturbed by {', '.join(wanted)}; it can by {possible}.")
+        if left := [how for how in wanted if how not in found]:
+            self.notes.append(f"not tried, since {self.target} cannot be disturbed so: {', '.join(left)}")
+        return found
+
     def lanes(self, wanted: int | None) -> int:
         """Return how many scenarios are lived at a time: as many as wanted, by default one a processor, at most two."""
         if self.mode == "in-process":
@@ -74,9 +90,10 @@ def prepare(
     """Choose the mode and start its first backend. Raises `ExplorationError` for what cannot be done."""
     if mode is not None and mode not in _MODES:
         raise ExplorationError(f"there is no mode {mode!r}; choose one of {', '.join(_MODES)}.")
-    if not isinstance(target, str | Step):
+    if not isinstance(target, str | Step) and not brings_its_pipeline(target):
         raise ExplorationError(
-            f"{target!r} is no pipeline; give a pipeline(…), module:pipeline or path/to/file.py:pipeline."
+            f"{target!r} is no pipeline; give a pipeline(…), a PlainFunctions(…), module:pipeline or "
+            "path/to/file.py:pipeline."
         )
     address = target if isinstance(target, str) else target_of(target)
     chosen, notes = _choose(cast(Mode | None, mode), address, store, executor)
@@ -126,8 +143,11 @@ def _obstacle(address: str | None, store: Any, executor: Any) -> str:
     return ""
 
 
-def _in_process(target: str | Step, address: str | None, store: Any, executor: Any, notes: list[str]) -> Setup:
+def _in_process(target: Any, address: str | None, store: Any, executor: Any, notes: list[str]) -> Setup:
     found = load_target(target, "pipeline") if isinstance(target, str) else target
+    if isinstance(found, SelfContained):
+        brought = self_contained(found, address or repr(found), store=store, executor=executor)
+        return _in_process_by_itself(found, brought, address, notes)
     whole = found if isinstance(found, Pipeline) else pipeline(found)
     shared: StateStore | None = None if store is None or isinstance(store, str) else as_store(store)
     runner: Executor = (
@@ -147,6 +167,20 @@ def _in_process(target: str | Step, address: str | None, store: Any, executor: A
     )
 
 
+def _in_process_by_itself(found: SelfContained, executor: Executor, address: str | None, notes: list[str]) -> Setup:
+    backend = InProcess(found.pipeline, executor)
+    return Setup(
+        mode="in-process",
+        target=address or backend.description["name"],
+        store_name=_OWN_STORE,
+        backend=backend,
+        notes=[*notes, *backend.description.get("notes", ())],
+        is_private=True,
+        is_default_store=True,
+        is_typed=address is not None,
+    )
+
+
 def _in_processes(
     mode: Mode,
     address: str,
@@ -163,9 +197,9 @@ def _in_processes(
     return Setup(
         mode=mode,
         target=address,
-        store_name=store or _PRIVATE_SQLITE,
+        store_name=store or (_OWN_STORE if backend.description.get("own_store") else _PRIVATE_SQLITE),
         backend=backend,
-        notes=notes,
+        notes=[*notes, *backend.description.get("notes", ())],
         is_private=not backend.description["shares_store"],
         is_default_store=store is None,
         is_typed=executor is None,

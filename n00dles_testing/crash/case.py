@@ -85,8 +85,8 @@ class Clause:
     sharpens: tuple[str, ...] = ()
 
     def faults(self, case: Case) -> Iterator[tuple[str, str]]:
-        """Yield what its check finds; nothing if it has none, or if the baseline is not settled."""
-        if self.check is not None and not self.unsettled(case.baseline):
+        """Yield what its check finds; nothing if it has none, or if it cannot be told of this subject or baseline."""
+        if self.check is not None and self.id not in case.baseline.shape.untold and not self.unsettled(case.baseline):
             yield from self.check(case)
 
 

@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -31,7 +31,7 @@ from .dependencies import describe
 from .import_limit import import_limit
 from .instrument import Trigger
 from .ledger import LedgerWriter
-from .life import Executor, ReferenceExecutor, live, write_failure
+from .life import Executor, ReferenceExecutor, SelfContained, live, write_failure
 from .points import How, Kind, Point
 from .recorded_store import Fence
 from .scenario import EXIT_FAILED, EXIT_FINISHED, BackendError, LifeRequest, PlannedRun, Subject
@@ -39,10 +39,12 @@ from .scenario import EXIT_FAILED, EXIT_FINISHED, BackendError, LifeRequest, Pla
 __all__ = [
     "CONTROL_VARIABLE",
     "describe_subject",
+    "life_store",
     "live_and_exit",
     "load_subject",
     "main",
     "scenario_store",
+    "self_contained",
     "shares_store",
 ]
 
@@ -50,16 +52,36 @@ CONTROL_VARIABLE = "N00DLES_LLM_CONTROL"
 """Names the control URL of a local LLM server that can kill a process once it has been paid by it."""
 
 
-def describe_subject(subject: Subject, pipeline: Pipeline) -> dict[str, Any]:
+def describe_subject(subject: Subject, pipeline: Pipeline, executor: Executor) -> dict[str, Any]:
     """Return what a judge in another process has to know. Raises `ConfigurationError` for a store that is none."""
+    if isinstance(executor, SelfContained):
+        return {**executor.describe(), "shares_store": False, "own_store": True}
     return {**describe(pipeline), "shares_store": shares_store(subject.store)}
 
 
 def load_subject(subject: Subject) -> tuple[Pipeline, Executor]:
     """Import what is to be tested. Raises `ConfigurationError` saying what is wrong with it."""
-    pipeline = load_target(subject.target, "pipeline")
+    found = load_target(subject.target, "pipeline")
+    if isinstance(found, SelfContained):
+        return found.pipeline, self_contained(found, subject.target, store=subject.store, executor=subject.executor)
     executor = load_target(subject.executor, "executor") if subject.executor else ReferenceExecutor()
-    return pipeline, executor
+    return found, executor
+
+
+def self_contained(found: Any, name: str, *, store: Any, executor: Any) -> Executor:
+    """Return what brings its executor and its store. Raises `ConfigurationError` if others are given with it."""
+    for what, given in (("store", store), ("executor", executor)):
+        if given is not None:
+            raise ConfigurationError(f"{name} runs and saves by itself, so {what}={given!r} has no use; leave it out.")
+    runs: Executor = found
+    return runs
+
+
+def life_store(scenario: PlannedRun, executor: Executor) -> AbstractAsyncContextManager[StateStore]:
+    """Open the store of a life: that of the scenario, or the one that the executor brings."""
+    if isinstance(executor, SelfContained):
+        return nullcontext(executor.open_store(scenario.location))
+    return scenario_store(scenario.store, scenario.location)
 
 
 @asynccontextmanager
@@ -134,7 +156,7 @@ async def _live(request: LifeRequest, pipeline: Pipeline, executor: Executor, le
         arm=_arm_for(point),
         interrupt=_interrupt,
     )
-    async with scenario_store(scenario.store, scenario.location) as store:
+    async with life_store(scenario, executor) as store:
         return await live(request, pipeline, executor, store=store, trigger=trigger, fence=Fence())
 
 
@@ -201,7 +223,7 @@ def main(request_file: str) -> None:
     try:
         with limit:
             pipeline, executor = load_subject(subject)
-            described = describe_subject(subject, pipeline) if answer else {}
+            described = describe_subject(subject, pipeline, executor) if answer else {}
     except (ConfigurationError, BackendError) as error:
         if not answer:
             raise

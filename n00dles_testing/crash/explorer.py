@@ -80,6 +80,7 @@ def explore(
     if not callable(environment) and (paid is not None or setup.pays_before_death):
         workers = 1  # one count and one armed kill for all, see `Player.play`
     try:
+        hows = setup.hows(hows)
         with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
             player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
             told = on_progress or _ignore

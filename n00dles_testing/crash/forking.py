@@ -72,7 +72,7 @@ class _Server:
         try:
             with import_limit(subject.target, first["seconds"]):
                 self._pipeline, self._executor = load_subject(subject)
-                description = describe_subject(subject, self._pipeline)
+                description = describe_subject(subject, self._pipeline, self._executor)
             _preload(self._pipeline)
             _refuse_threads(" or ".join(filter(None, (subject.target, subject.store, subject.executor))))
             rehearse()

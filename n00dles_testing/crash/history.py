@@ -45,7 +45,8 @@ class Call:
 class Save:
     """One save as it was handed to the store: `nodes` is all that was complete, `new` what no earlier save had carried.
 
-    `ended` is None if it was cut short.
+    `ended` is None if it was cut short. Of a loop that saves by itself no save is seen, but at some moment `nodes` are
+    known to be stored: `why` says how, and `presumed` that nobody has looked.
     """
 
     number: int
@@ -54,6 +55,8 @@ class Save:
     began: int
     ended: int | None = None
     error: str | None = None
+    why: str = ""
+    presumed: bool = False
 
     @property
     def acknowledged(self) -> bool:
@@ -100,6 +103,11 @@ class Life:
     def stored(self) -> list[str]:
         """The nodes that the store held as it started."""
         return list((self.disk or {}).get("nodes") or ())
+
+    @property
+    def knows_disk(self) -> bool:
+        """Whether it could be told what the store held as it started."""
+        return bool((self.disk or {}).get("known", True))
 
     @property
     def starts(self) -> list[tuple[str, int]]:
@@ -177,7 +185,8 @@ class History:
             if earlier.number < life.number:
                 for save in earlier.saves:
                     if save.acknowledged:
-                        reasons |= dict.fromkeys(save.nodes, f"its save was acknowledged in life {earlier.number}")
+                        why = save.why or "its save was acknowledged"
+                        reasons |= dict.fromkeys(save.nodes, f"{why} in life {earlier.number}")
         return reasons
 
 
@@ -199,6 +208,8 @@ def _take(life: Life, position: int, entry: Entry) -> None:
             _take_save(life, position, entry)
         case "event":
             life.events.append(Said(position, entry["event"], entry.data))
+            if entry["event"] == "known_stored":
+                _take_known(life, position, entry)
         case "outcome":
             life.outcomes.append(entry.data)
             life.outcome_at = position if life.outcome_at is None else life.outcome_at
@@ -233,6 +244,14 @@ def _take_save(life: Life, position: int, entry: Entry) -> None:
     if save is not None:
         save.nodes, save.new = entry["nodes"], entry["new"]
         save.ended, save.error = position, entry.get("error")
+
+
+def _take_known(life: Life, position: int, entry: Entry) -> None:
+    nodes = entry["nodes"]
+    known = {node for save in life.saves for node in save.nodes} | set(life.stored)
+    new = [node for node in nodes if node not in known]
+    save = Save(len(life.saves) + 1, nodes, new, position, position, why=entry["why"], presumed=entry["presumed"])
+    life.saves.append(save)
 
 
 def same(one: Any, other: Any) -> bool:

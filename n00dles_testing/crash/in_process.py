@@ -21,11 +21,11 @@ from n00dles.pipeline import Pipeline
 from n00dles.stores.base import StateStore
 from n00dles.stores.memory import InMemoryStateStore
 
-from .child import scenario_store
+from .child import life_store
 from .dependencies import describe
 from .instrument import Trigger
 from .ledger import Entry, Ledger, LedgerWriter, MemoryLedger, read_ledger
-from .life import Executor, live, write_failure
+from .life import Executor, SelfContained, live, write_failure
 from .recorded_store import Fence, SimulatedDeath
 from .scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun, play_one
 
@@ -47,7 +47,7 @@ class InProcess:
         *,
         make_store: Callable[[], StateStore] = InMemoryStateStore,
     ) -> None:
-        self.description: dict[str, Any] = describe(pipeline)
+        self.description = executor.describe() if isinstance(executor, SelfContained) else describe(pipeline)
         self._pipeline = pipeline
         self._executor = executor
         self._store = store
@@ -188,7 +188,7 @@ class InProcess:
     async def _lived(self, request: LifeRequest, kept: StateStore | None, trigger: Trigger, fence: Fence) -> bool:
         if kept is not None:
             return await live(request, self._pipeline, self._executor, store=kept, trigger=trigger, fence=fence)
-        async with scenario_store(request.scenario.store, request.scenario.location) as store:
+        async with life_store(request.scenario, self._executor) as store:
             return await live(request, self._pipeline, self._executor, store=store, trigger=trigger, fence=fence)
 
 

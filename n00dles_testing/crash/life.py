@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import n00dles
 from n00dles import checkpointing
@@ -31,7 +31,7 @@ from .remains import Remains
 from .scenario import LifeRequest
 from .typed import encode
 
-__all__ = ["Executor", "ReferenceExecutor", "live", "write_failure"]
+__all__ = ["Executor", "ExecutorUnderTest", "ReferenceExecutor", "SelfContained", "live", "write_failure"]
 
 _NOT_THEIRS = (
     str(Path(n00dles.__file__).parent),
@@ -41,8 +41,20 @@ _NOT_THEIRS = (
 """Where code lies that is not the user's."""
 
 
-class Executor(Protocol):
-    """What is asked of an executor to be judged: to run, and to resume. Both end in a result or raise."""
+class ExecutorUnderTest(Protocol):
+    """What is asked of an executor to be judged: to run a pipeline, and to resume the run. Both end in a result or raise.
+
+    It owes three things:
+
+    - It calls a node as `agent.fn(**arguments)`, or its model by `agent.resolve_provider().complete(…)`, and looks both
+      up at each call: that is where calls are seen, whatever it says of them.
+    - It saves through the `store` that it is given, and through no other, which is where saves are seen.
+    - It tells its `observers` what it does, as it does it: each is called with an event of `n00dles.events`, in the
+      order of that module. That is where its lives can be ended: without `NodeStarted` there is no `before:NODE`, and
+      without `NodeReturned` no `after:NODE`. A `BaseException` of an observer must get through.
+
+    Each life is a process of its own, so nothing is known in it but what the store says.
+    """
 
     async def run(
         self,
@@ -59,6 +71,28 @@ class Executor(Protocol):
         self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
     ) -> RunResult:
         """Continue the stored run `run_id`."""
+
+
+Executor = ExecutorUnderTest
+
+
+@runtime_checkable
+class SelfContained(Protocol):
+    """An executor that comes with what it runs, and keeps its checkpoints itself: a program, seen as an executor.
+
+    `pipeline` holds the nodes, so that their calls are seen. `describe` says what a judge has to know, in JSON types:
+    `name`; `nodes`, with `model` (None) and `needs` (all that have to be stored before) by node; `untold`, the clauses
+    that cannot be told and why; `notes` for the reader; and `how` it can be disturbed. `open_store` gives the store of
+    the run at a location, a folder: `load` has to say what is stored there, the rest is the executor's affair.
+    """
+
+    pipeline: Pipeline
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a judge has to know."""
+
+    def open_store(self, location: str) -> StateStore:
+        """Return the store of the run whose own folder is `location`."""
 
 
 class ReferenceExecutor:
@@ -188,6 +222,7 @@ async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool
         counted=all(node in context.nodes for node in context.order),
         status=status,
         revision=context.revision,
+        known=getattr(context, "is_known", True),
     )
     return knows or bool(context.completed)
 

@@ -111,6 +111,10 @@ class Kind(StrEnum):
     AFTER_SAVE = "after-save"
     """Around the save that carries the node's output."""
 
+    DURING_SAVE = "during-save"
+    DURING_OPENING_SAVE = "during-opening-save"
+    """A home-made loop has emptied one of its files to write it anew, or is about to put one in another's place."""
+
     ROUTED = "routed"
     """A branch has chosen its route, which has not been started."""
 
@@ -135,6 +139,8 @@ _LABELS = {
     Kind.AFTER: "after {}, not saved",
     Kind.BEFORE_SAVE: "before the save of {}",
     Kind.AFTER_SAVE: "after the save of {}",
+    Kind.DURING_SAVE: "during the save of {}",
+    Kind.DURING_OPENING_SAVE: "during a save without outputs",
     Kind.ROUTED: "{} routed",
     Kind.JOINED: "{} joined",
     Kind.RUN_FINISHED: "run finished",
@@ -290,6 +296,8 @@ def points_of(event: str, fields: Mapping[str, Any]) -> list[Point]:
         return [Point(Kind.BEFORE_SAVE, node) for node in fields["new"]] or [Point(Kind.BEFORE_OPENING_SAVE)]
     if event == "save_end" and "error" not in fields:
         return [Point(Kind.AFTER_SAVE, node) for node in fields["new"]] or [Point(Kind.AFTER_OPENING_SAVE)]
+    if event == "checkpoint_writing":
+        return [Point(Kind.DURING_SAVE, fields["node"]) if fields["node"] else Point(Kind.DURING_OPENING_SAVE)]
     return []
 
 

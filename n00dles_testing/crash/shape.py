@@ -40,11 +40,15 @@ class Branching:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """All fan-outs and branches of a pipeline. `attempts` is how often each node may be called, fallbacks included."""
+    """All fan-outs and branches of a pipeline. `attempts` is how often each node may be called, fallbacks included.
+
+    `untold` are clauses that cannot be told of this subject, by id, each with the reason.
+    """
 
     groups: tuple[Group, ...] = ()
     branches: tuple[Branching, ...] = ()
     attempts: Mapping[str, int] = field(default_factory=dict)
+    untold: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Self:
@@ -56,6 +60,7 @@ class Shape:
             ),
             tuple(Branching(branch["name"], _tuples(branch["routes"])) for branch in description.get("branches", ())),
             dict(description.get("attempts", {})),
+            dict(description.get("untold", {})),
         )
 
 

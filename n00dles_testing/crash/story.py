@@ -31,6 +31,8 @@ def _disk(life: Life) -> str:
         return f"unreadable: {disk['error']}"
     if not disk.get("exists"):
         return "no record of the run"
+    if not life.knows_disk:
+        return "not known"
     return ", ".join(life.stored) or "the run, and no output"
 
 
@@ -41,7 +43,7 @@ def _deeds(life: Life, completed: set[str]) -> str:
         mark = "…" if call.ended is None else f"failed ({call.error})" if call.error else "✓"
         deeds.append((call.began, f"{call.node}{again} {mark}"))
     for save in life.saves:
-        if save.acknowledged and save.new:
+        if save.acknowledged and save.new and not save.presumed:
             # In a chain it is plain what was saved; where calls overlap it is not.
             begun = [call.node for call in life.calls if call.began < (save.ended or 0)]
             named = "" if save.new == begun[-1:] else f" {', '.join(save.new)}"

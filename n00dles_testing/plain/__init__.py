@@ -1,0 +1,11 @@
+"""A home-made loop as the subject: plain functions, and a program that calls them and keeps checkpoints of its own.
+
+`functions` has what a user writes; `interception` sees the calls, `writes` the moments at which the loop writes files,
+and `place` is the folder of one run.
+"""
+
+from __future__ import annotations
+
+from .functions import PlainFunctions
+
+__all__ = ["PlainFunctions"]

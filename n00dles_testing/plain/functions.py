@@ -1,0 +1,153 @@
+"""What somebody with a loop of his own writes to have it tested: the loop, and the functions that it calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from n00dles.errors import ConfigurationError, InputsError
+from n00dles.events import Observer
+from n00dles.pipeline import Pipeline
+from n00dles.result import RunResult
+from n00dles.threads import call_in_thread
+
+from .life import PlainLife
+from .nodes import all_needs, plain_nodes
+from .place import Place, Stored
+
+__all__ = ["PlainFunctions"]
+
+_UNTOLD_E11 = "how often a function may be tried is the loop's own affair, and it does not say"
+_UNTOLD_E01 = "what the loop has stored is not known without stored=; a function that runs again is told by E02"
+_NOTE = "what the calls have cost is not added up (a part of E05): the loop does not say"
+
+
+class PlainFunctions:
+    """A home-made loop as a subject: plain functions, a program that calls them, and checkpoints of its own.
+
+        def run(topic, folder):
+            state = load(folder)                     # what an earlier life has stored
+            if "research" not in state:
+                state["research"] = research(topic)
+                save(folder, state)
+            ...
+            return state["publish"]
+
+        subject = PlainFunctions(run, nodes=[research, write, publish], stored=lambda folder: list(load(folder)))
+
+    `explore("my_loop.py:subject", {"topic": "x"})`, `crash_safety.check(subject, topic="x")` and
+    `n00dles-testing explore my_loop.py:subject --input topic=x` run it undisturbed, then kill it before, in and after
+    each of the functions, and while it writes its files, and call it again on the same folder.
+
+    `loop` is called with the inputs by name, and with a folder that is the run's own, from its first life to its last:
+    as a `Path`, or as text if it is annotated with `str`. `folder` is the name of that parameter. A parameter `run_id`
+    is given too. The loop may be a coroutine function. Whatever it returns is the output of the run.
+
+    `nodes` are the functions (or methods) that must not be called again, in their order. Each needs those before it,
+    unless `needs` says otherwise: `needs={"images": []}` needs none. `stored` names those whose outputs are stored in a
+    folder; without it, that is concluded from the functions that were started, and some faults are told less exactly.
+
+    A function has one call in a run. The loop keeps its checkpoints below the folder; saves that are made by C
+    libraries (SQLite) are killed before and after, and not inside. Raises `ConfigurationError`.
+    """
+
+    def __init__(
+        self,
+        loop: Callable[..., Any],
+        nodes: Sequence[Callable[..., Any]],
+        *,
+        needs: Mapping[str, Sequence[str]] | None = None,
+        stored: Stored | None = None,
+        folder: str = "folder",
+        name: str | None = None,
+    ) -> None:
+        self.loop = loop
+        self.nodes = plain_nodes(nodes)
+        self.needs = all_needs(list(self.nodes), needs)
+        self.name = name or str(getattr(loop, "__name__", type(loop).__name__))
+        self._stored = stored
+        self._folder = folder
+        self._signature = inspect.signature(loop)
+        if folder not in self._signature.parameters and not self._takes_all:
+            raise ConfigurationError(
+                f"{self.name} has no parameter {folder!r}, so it cannot be told where to keep its checkpoints; each run "
+                "needs a folder of its own. Add one, or name it: PlainFunctions(…, folder='state_folder')."
+            )
+        self.pipeline = Pipeline([node.agent for node in self.nodes.values()], name=_plain_name(self.name))
+
+    def __repr__(self) -> str:
+        return f"<plain functions {', '.join(self.nodes)} in {self.name}>"
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the loop is a coroutine function: only then it can be cancelled."""
+        return inspect.iscoroutinefunction(self.loop)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a judge has to know, in JSON types (see `crash.life.SelfContained`)."""
+        untold = {"E11": _UNTOLD_E11, **({} if self._stored else {"E01": _UNTOLD_E01})}
+        return {
+            "name": self.name,
+            "nodes": {name: {"model": None, "needs": self.needs[name]} for name in self.nodes},
+            "untold": untold,
+            "notes": [_NOTE],
+            "how": ["kill", "cancel", "timeout", "interrupt"] if self.is_async else ["kill"],
+        }
+
+    def open_store(self, location: str) -> Place:
+        """Return the place of a run whose own folder is `location`."""
+        parameter = self._signature.parameters.get(self._folder)
+        kind = str if parameter is not None and parameter.annotation in (str, "str") else Path
+        return Place(location, list(self.nodes), self._stored, kind)
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: Any,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        """Call the loop on the folder of the store. Raises `InputsError` for inputs that it does not take."""
+        arguments = self._arguments(run_id, inputs, store.folder_for_loop)
+        is_first = store.begin(run_id, inputs)
+        life = PlainLife(self.nodes, self.needs, store, run_id, observers)
+        with life.watched(self.name, is_first=is_first):
+            work = partial(self.loop, **arguments)
+            # A loop that is not async may start an event loop of its own, and that needs a thread which has none.
+            output = await work() if self.is_async else await call_in_thread(None, work)
+            if inspect.isawaitable(output):
+                output = await output
+        if is_first:
+            life.refuse_repeated_calls()
+        life.look(f"{self.name} returned")
+        store.finish()
+        life.finished()
+        return RunResult(run_id, output)
+
+    async def resume(self, pipeline: Pipeline, *, run_id: str, store: Any, observers: Sequence[Observer]) -> RunResult:
+        """Call the loop again, with the inputs that the run began with."""
+        return await self.run(pipeline, run_id=run_id, store=store, observers=observers, inputs=store.inputs())
+
+    @property
+    def _takes_all(self) -> bool:
+        return any(p.kind is p.VAR_KEYWORD for p in self._signature.parameters.values())
+
+    def _arguments(self, run_id: str, inputs: Mapping[str, Any], folder: Any) -> dict[str, Any]:
+        given = {**inputs, self._folder: folder}
+        if "run_id" in self._signature.parameters:
+            given.setdefault("run_id", run_id)
+        try:
+            self._signature.bind(**given)
+        except TypeError as error:
+            known = [name for name in self._signature.parameters if name not in (self._folder, "run_id")]
+            raise InputsError(f"{self.name}: {error}. Its inputs are: {', '.join(known) or 'none'}.") from error
+        return given
+
+
+def _plain_name(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in name)

@@ -1,0 +1,171 @@
+"""One life of a home-made loop: its calls are reported as by an executor, and what it stores is looked for."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+from n00dles.errors import ConfigurationError
+from n00dles.events import Event, NodeReturned, NodeStarted, Observer, Observers, RunFinished, RunStarted
+
+from .events import CheckpointWriting, KnownStored
+from .interception import intercepted
+from .nodes import PlainNode
+from .place import Place
+from .writes import watching_writes
+
+__all__ = ["PlainLife"]
+
+_inside: ContextVar[frozenset[str]] = ContextVar("n00dles_testing_inside_functions", default=frozenset())
+
+
+class PlainLife:
+    """What is known in one process of a loop. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, PlainNode],
+        needs: Mapping[str, list[str]],
+        place: Place,
+        run_id: str,
+        observers: Sequence[Observer],
+    ) -> None:
+        self._nodes = nodes
+        self._needs = needs
+        self._place = place
+        self._run_id = run_id
+        self._observers = Observers(observers)
+        self._lock = threading.RLock()
+        self._started: Counter[str] = Counter()
+        self._returned: Counter[str] = Counter()
+        self._last = ""
+        self._known: set[str] = set()
+        self._death: BaseException | None = None
+
+    @contextmanager
+    def watched(self, name: str, *, is_first: bool) -> Iterator[None]:
+        """See the calls of the functions, and the writes in the folder, while inside."""
+        self._emit(RunStarted(run_id=self._run_id, pipeline=name, life=1 if is_first else 2, completed=()))
+        with intercepted(self._handlers()), watching_writes(self._place.folder, self._writes):
+            yield
+
+    def look(self, why: str) -> None:
+        """Look at what the loop has stored by now, if it can be told, and report what is new."""
+        try:
+            found = self._place.stored()
+        except ConfigurationError:
+            raise
+        except Exception:  # it may be in the middle of a save, in another thread; the next look tells
+            return
+        if found is not None:
+            self._report(found, f"its output was in the store as {why}", presumed=False)
+
+    def finished(self) -> None:
+        """Report the end of the run."""
+        self._emit(RunFinished(run_id=self._run_id, calls=sum(self._started.values())))
+
+    def refuse_repeated_calls(self) -> None:
+        """Raise `ConfigurationError` if a function was called again though it had returned."""
+        for name, times in self._returned.items():
+            if times > 1:
+                raise ConfigurationError(
+                    f"`{name}` returned {times} times in one run. Its calls cannot be told apart, so it may have one in a "
+                    "run; write a function for each (def summarise_first(): return summarise(1)), and list those."
+                )
+
+    def _handlers(self) -> dict[FunctionType, Callable[..., Any]]:
+        return {
+            node.function: partial(self._called_async if node.is_async else self._called, node)
+            for node in self._nodes.values()
+        }
+
+    def _called(self, node: PlainNode, *args: Any, **named: Any) -> Any:
+        call, arguments = node.call(args, named)
+        if node.name in _inside.get():  # it calls itself, which is its own affair
+            return call()
+        attempt = self._starts(node.name, arguments)
+        began = time.monotonic()
+        token = _inside.set(_inside.get() | {node.name})
+        try:
+            output = call()
+        finally:
+            _inside.reset(token)
+        if inspect.isawaitable(output):
+            return self._awaited(node.name, attempt, output)
+        self._returns(node.name, attempt, output, time.monotonic() - began)
+        return output
+
+    async def _called_async(self, node: PlainNode, *args: Any, **named: Any) -> Any:
+        call, arguments = node.call(args, named)
+        if node.name in _inside.get():
+            return await call()
+        attempt = self._starts(node.name, arguments)
+        began = time.monotonic()
+        token = _inside.set(_inside.get() | {node.name})
+        try:
+            output = await call()
+        finally:
+            _inside.reset(token)
+        self._returns(node.name, attempt, output, time.monotonic() - began)
+        return output
+
+    async def _awaited(self, name: str, attempt: int, work: Awaitable[Any]) -> Any:
+        began = time.monotonic()
+        output = await work
+        self._returns(name, attempt, output, time.monotonic() - began)
+        return output
+
+    def _starts(self, name: str, arguments: Mapping[str, Any]) -> int:
+        with self._lock:
+            self._started[name] += 1
+            attempt = self._started[name]
+            self.look(f"`{name}` started")
+            if self._place.is_silent:
+                self._report(self._needs[name], f"`{name}`, which needs it, was started", presumed=True)
+        self._emit(NodeStarted(run_id=self._run_id, node=name, attempt=attempt, arguments=arguments))
+        return attempt
+
+    def _returns(self, name: str, attempt: int, output: Any, seconds: float) -> None:
+        with self._lock:
+            self._returned[name] += 1
+            self._last = name
+        self._emit(
+            NodeReturned(
+                run_id=self._run_id,
+                node=name,
+                attempt=attempt,
+                output=output,
+                duration_ms=seconds * 1000,
+                input_tokens=0,
+                output_tokens=0,
+            )
+        )
+
+    def _writes(self) -> None:
+        """Note that the loop writes. What a function writes is its own effect, and no checkpoint."""
+        if self._death is not None:
+            raise self._death  # a process that was killed writes nothing on its way out
+        if not _inside.get():
+            self._emit(CheckpointWriting(run_id=self._run_id, node=self._last))
+
+    def _report(self, nodes: Sequence[str], why: str, *, presumed: bool) -> None:
+        if set(nodes) - self._known:
+            self._known |= set(nodes)
+            self._emit(KnownStored(run_id=self._run_id, nodes=tuple(nodes), why=why, presumed=presumed))
+
+    def _emit(self, event: Event) -> None:
+        try:
+            self._observers.emit(event)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as death:
+            self._death = death
+            raise
