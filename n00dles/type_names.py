@@ -27,7 +27,7 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 def type_name(declared: Any) -> str:
     """Return a declared type in one line, with the fields of models at their first mention."""
-    return _name(declared, set())
+    return _ADDRESS.sub("", _name(declared, set()))
 
 
 def _name(declared: Any, told: set[type]) -> str:
@@ -49,7 +49,7 @@ def _name(declared: Any, told: set[type]) -> str:
         return _short(declared) + _content(declared, told)
     # A NewType, a type alias, a type variable.
     name = getattr(declared, "__name__", None)
-    return name if isinstance(name, str) else _ADDRESS.sub("", str(declared))
+    return name if isinstance(name, str) else str(declared)
 
 
 def _argument(argument: Any, told: set[type]) -> str:

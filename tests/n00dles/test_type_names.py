@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -128,31 +129,68 @@ def test_a_model_that_waits_for_another_is_told_whole_once_that_is_there() -> No
     assert type_name(list[Outer]) == "list[Outer{inner: Later{n: int}}]"
 
 
+class Odd(Enum):
+    SHOUT = staticmethod(shout)
+    OTHER = object()
+
+
+def test_no_address_of_an_object_is_told() -> None:
+    assert " at 0x" in repr([each.value for each in Odd])
+    assert " at 0x" not in type_name(dict[str, Odd])
+
+
 SCRIPT = """
-from typing import Annotated
+import os
+import signal
+from typing import Annotated, Optional
+
 from pydantic import AfterValidator, BaseModel
-from n00dles import agent
+
+from n00dles import agent, pipeline, run
+
 
 class Article(BaseModel):
     title: str
 
-@agent
-def writer(facts: list[Article], text: Annotated[str, AfterValidator(lambda text: text)]) -> Article | None: ...
 
-print(writer.signature)
+@agent
+def writer(topic: Annotated[str, AfterValidator(lambda text: text)]) -> list[Article]:
+    return [Article(title=topic)]
+
+
+@agent
+def editor(articles: list[Article]) -> Optional[Article]:
+    return articles[0]
+
+
+@agent
+def publish(article: Article | None) -> str:
+    if "DIE" in os.environ:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return article.title
+
+
+flow = pipeline(writer >> editor >> publish, name="flow")
+
+if __name__ == "__main__":
+    run(flow, run_id="r-1", topic="cats")
 """
 
 
-def test_a_script_and_its_module_agree(tmp_path: Any) -> None:
+def test_a_run_of_a_script_is_resumed_by_whoever_imports_it(tmp_path: Path) -> None:
     (tmp_path / "flow.py").write_text(SCRIPT)
-
-    ways = (["flow.py"], ["-c", "import flow"])
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    told = {
-        subprocess.run(
-            [sys.executable, *way], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-        for way in ways
-    }
 
-    assert told == {"writer(facts: list[Article{title: str}], text: str) -> Article{title: str} | None\n"}
+    def python(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, check=False
+        )
+
+    died = python("flow.py", DIE="yes")
+    resumed = python("-m", "n00dles", "runs", "resume", "r-1", "flow.py:flow")
+
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    assert resumed.returncode == 0, resumed.stderr
+    assert '"output": "cats"' in resumed.stdout
+    assert "already complete: writer, editor" in resumed.stdout + resumed.stderr
