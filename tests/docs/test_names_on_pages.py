@@ -12,14 +12,15 @@ import pytest
 import n00dles
 import n00dles.records
 from n00dles import errors
-from n00dles.stores import base
+from n00dles.stores import base, leases
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-store.md"
 OWNERS = {"ctx": n00dles.PipelineContext, "context": n00dles.PipelineContext}
 # Words of the page that are no names of ours: parameters, locals, libraries, commands.
-NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", "dynamo", "show"}
+NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", "dynamo", "show", "ttl"}
 METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "aclose"}
+METHODS |= {"acquire", "renew", "release", "list_leases"}
 
 
 def quoted() -> Iterator[str]:
@@ -44,16 +45,17 @@ def exists(name: str) -> bool:
     if owner is not None:
         return not rest or hasattr(owner, rest)
     if head in METHODS:
-        return any(hasattr(kind, head) for kind in vars(base).values() if isinstance(kind, type))
+        kinds = [*vars(base).values(), *vars(leases).values()]
+        return any(hasattr(kind, head) for kind in kinds if isinstance(kind, type))
     return any(head in getattr(kind, "_fields", ()) for kind in vars(n00dles.records).values())
 
 
 def _imports(name: str) -> bool:
+    module, _, last = name.rpartition(".")
     try:
-        importlib.import_module(name)
+        return hasattr(importlib.import_module(module), last) or importlib.import_module(name) is not None
     except ImportError:
         return False
-    return True
 
 
 @pytest.mark.parametrize("name", [name for name in names() if name not in NOT_OURS])
@@ -67,6 +69,8 @@ def test_the_page_is_really_read() -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["header", "ctx.begin_saving", "SaveBundle", "n00dles.record", "load_and_create"])
+@pytest.mark.parametrize(
+    "name", ["header", "ctx.begin_saving", "SaveBundle", "n00dles.record", "n00dles.stores.Lesson", "load_and_create"]
+)
 def test_a_name_that_there_is_not_is_found_out(name: str) -> None:
     assert not exists(name)
