@@ -7,6 +7,7 @@ and `Fix:` with what the author of a pipeline or of an executor does about it.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..case import Clause
@@ -15,6 +16,7 @@ __all__ = ["documented"]
 
 _SEEN_IN = "Seen in: "
 _FIX = "Fix: "
+_NEXT_REPORT = re.compile(r"; (?=[\w.-]+/[\w.-]+ (?:PR )?#)")
 
 
 def documented(doc: str | None, **parts: Any) -> Clause:
@@ -34,7 +36,7 @@ def documented(doc: str | None, **parts: Any) -> Clause:
         id=id_,
         title=title.rstrip("."),
         meaning="\n\n".join(meaning),
-        seen_in=tuple(seen_in.removeprefix(_SEEN_IN).rstrip(".").split("; ")) if seen_in else (),
+        seen_in=tuple(_NEXT_REPORT.split(seen_in.removeprefix(_SEEN_IN).rstrip("."))) if seen_in else (),
         fix="\n\n".join(fix).removeprefix(_FIX),
         **parts,
     )

@@ -118,11 +118,12 @@ def _no_longer_in_flight(case: Case, life: Life) -> dict[str, str]:
     """Return the nodes that had returned and were not saved, though they could have been, with how that is known."""
     saved = {node for save in life.saves if save.acknowledged for node in save.nodes}
     found: dict[str, str] = {}
+    if not case.baseline.shape.sees_saves:
+        return found
     for said in life.events:
         if said.event == "node_returned" and said.fields["node"] not in saved:
             node = said.fields["node"]
-            seen = [save for save in life.saves if not save.why]
-            if any(s.began > said.position and s.acknowledged and node not in s.nodes for s in seen):
+            if any(s.began > said.position and s.acknowledged and node not in s.nodes for s in life.saves):
                 found[node] = "before a save that left it out"
             elif _is_neglected(case, life, said):
                 found[node] = "and no save of it was begun, though other nodes went on"

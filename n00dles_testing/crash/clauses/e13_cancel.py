@@ -85,9 +85,8 @@ def _has_a_reason(life: Life) -> bool:
 
 
 def _goes_on(life: Life) -> Iterator[tuple[str, str]]:
+    # A task that is alive and neither calls nor saves may be of the store: the worker of a pool, say.
     going = next(still_going(life), None)
-    if going is None and life.left is not None and life.left.get("tasks"):
-        going = f"{len(life.left['tasks'])} of its tasks were alive ({', '.join(life.left['tasks'][:3])})"
     if going is not None:
         yield (
             f"life {life.number} was {_word(life)}, and {going} after `run` had ended",

@@ -14,6 +14,7 @@ looks there before anything is called.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ..case import Case
 from ..history import same
@@ -27,9 +28,7 @@ __all__ = ["CLAUSE"]
 def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
     """Yield calls of a finished run, and results that are not its own."""
     finished = [life for life in case.history.lives if life.was_finished]
-    known = [case.baseline.outcome.get("output")]
-    if case.history.outcome is not None and case.history.outcome["ok"]:
-        known.append(case.history.outcome["output"])
+    known = _results(case)
     for life in finished:
         nodes = list(dict.fromkeys(call.node for call in life.calls))
         if nodes:
@@ -40,12 +39,23 @@ def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
         for outcome in life.outcomes if life.at_point is None else ():
             if not outcome["ok"]:
                 yield f"{outcome['how']} of the finished run failed: {outcome['error']}: {outcome['message']}", ""
-            elif not any(same(outcome["output"], output) for output in known):
+            elif known and not any(same(outcome["output"], output) for output in known):
                 yield (
                     f"{outcome['how']} of the finished run returned {show(outcome['output'])}, where the run itself "
                     f"had returned {show(known[-1])}",
                     "",
                 )
+
+
+def _results(case: Case) -> list[Any]:
+    """Return what a finished run may give: what the life that finished it gave, or else the undisturbed run."""
+    given = [
+        life.outcomes[-1]["output"]
+        for life in case.history.working
+        if not life.was_finished and life.outcomes and life.outcomes[-1]["ok"]
+    ]
+    is_known = case.baseline.finishes and not case.baseline.unsettled_output
+    return [*given, *([case.baseline.outcome.get("output")] if is_known else [])]
 
 
 def finished_and_tried_again(case: Case) -> int:
