@@ -18,7 +18,7 @@ from .pipeline import Branch, Parallel, Pipeline, Step
 
 __all__ = ["RESERVED_INPUTS", "Source", "Wiring", "wire"]
 
-RESERVED_INPUTS = frozenset({"run_id", "store", "observers", "tags", "timeout"})
+RESERVED_INPUTS = frozenset({"run_id", "store", "observers", "tags", "timeout", "wait"})
 """Options of `run`; an input cannot have one of these names."""
 
 

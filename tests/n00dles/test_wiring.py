@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -154,7 +155,10 @@ def test_a_branch_needs_a_step_before_it() -> None:
         output(branch(a=first), topic="x")
 
 
-@pytest.mark.parametrize("name", ["run_id", "store", "observers", "tags", "timeout"])
+OPTIONS = sorted(set(inspect.signature(run).parameters) - {"target", "inputs"})
+
+
+@pytest.mark.parametrize("name", OPTIONS)
 def test_a_parameter_that_would_read_an_option_of_run_is_refused(name: str) -> None:
     with pytest.raises(PipelineBuildError, match=f"would read the input '{name}', an option of run"):
         output(named("node", name))
