@@ -42,7 +42,7 @@ _NOT_THEIRS = (
 
 
 class ExecutorUnderTest(Protocol):
-    """What is asked of an executor to be judged: to run a pipeline, and to resume the run. Both end in a result or raise.
+    """What is asked of an executor to be judged: to run a pipeline, and to resume a run. Both end in a result or raise.
 
     It owes three things:
 
@@ -82,8 +82,9 @@ class SelfContained(Protocol):
 
     `pipeline` holds the nodes, so that their calls are seen. `describe` says what a judge has to know, in JSON types:
     `name`; `nodes`, with `model` (None) and `needs` (all that have to be stored before) by node; `untold`, the clauses
-    that cannot be told and why; `notes` for the reader; and `how` it can be disturbed. `open_store` gives the store of
-    the run at a location, a folder: `load` has to say what is stored there, the rest is the executor's affair.
+    that cannot be told and why; `sees_saves`, whether its saves go through the store; `notes` for the reader; and `how`
+    it can be disturbed. `open_store` gives the store of the run at a location, a folder: `load` has to say what is
+    stored there, the rest is the executor's affair.
     """
 
     pipeline: Pipeline

@@ -42,13 +42,15 @@ class Branching:
 class Shape:
     """All fan-outs and branches of a pipeline. `attempts` is how often each node may be called, fallbacks included.
 
-    `untold` are clauses that cannot be told of this subject, by id, each with the reason.
+    `untold` are clauses that cannot be told of this subject, by id, each with the reason. `sees_saves` is False for one
+    that saves in its own way, so that it cannot be told when a save begins.
     """
 
     groups: tuple[Group, ...] = ()
     branches: tuple[Branching, ...] = ()
     attempts: Mapping[str, int] = field(default_factory=dict)
     untold: Mapping[str, str] = field(default_factory=dict)
+    sees_saves: bool = True
 
     @classmethod
     def of(cls, description: Mapping[str, Any]) -> Self:
@@ -61,6 +63,7 @@ class Shape:
             tuple(Branching(branch["name"], _tuples(branch["routes"])) for branch in description.get("branches", ())),
             dict(description.get("attempts", {})),
             dict(description.get("untold", {})),
+            description.get("sees_saves", True),
         )
 
 

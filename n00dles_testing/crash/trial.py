@@ -134,7 +134,7 @@ class Trial:
 
     def _may_not_repeat(self, row: ExplorationRow) -> str:
         plan = row.plan
-        if len(plan) > 1 and self.usual.overlaps:
+        if (len(plan) > 1 or plan[-1].kind is Kind.DURING_SAVE) and self.usual.overlaps:
             return "siblings end in another order each time, and it could not be repeated"
         if plan[-1].kind is Kind.AWAIT:
             return "the run does not give way equally often each time, and it could not be repeated"

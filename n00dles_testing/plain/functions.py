@@ -73,7 +73,7 @@ class PlainFunctions:
         self._signature = inspect.signature(loop)
         if folder not in self._signature.parameters and not self._takes_all:
             raise ConfigurationError(
-                f"{self.name} has no parameter {folder!r}, so it cannot be told where to keep its checkpoints; each run "
+                f"{self.name} has no parameter {folder!r}, by which it is told where to keep its checkpoints; each run "
                 "needs a folder of its own. Add one, or name it: PlainFunctions(…, folder='state_folder')."
             )
         self.pipeline = Pipeline([node.agent for node in self.nodes.values()], name=_plain_name(self.name))
@@ -94,6 +94,7 @@ class PlainFunctions:
             "nodes": {name: {"model": None, "needs": self.needs[name]} for name in self.nodes},
             "untold": untold,
             "notes": [_NOTE],
+            "sees_saves": False,
             "how": ["kill", "cancel", "timeout", "interrupt"] if self.is_async else ["kill"],
         }
 
@@ -119,7 +120,7 @@ class PlainFunctions:
         with life.watched(self.name, is_first=is_first):
             work = partial(self.loop, **arguments)
             # A loop that is not async may start an event loop of its own, and that needs a thread which has none.
-            output = await work() if self.is_async else await call_in_thread(None, work)
+            output = await work() if self.is_async else await call_in_thread(None, partial(life.call, work))
             if inspect.isawaitable(output):
                 output = await output
         if is_first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import threading
 import time
@@ -24,6 +25,7 @@ from .writes import watching_writes
 
 __all__ = ["PlainLife"]
 
+_NO_DEATHS = (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError)
 _inside: ContextVar[frozenset[str]] = ContextVar("n00dles_testing_inside_functions", default=frozenset())
 
 
@@ -46,7 +48,8 @@ class PlainLife:
         self._lock = threading.RLock()
         self._started: Counter[str] = Counter()
         self._returned: Counter[str] = Counter()
-        self._last = ""
+        self._returned_in: dict[str, object] = {}
+        self._own_thread = 0
         self._known: set[str] = set()
         self._death: BaseException | None = None
 
@@ -56,6 +59,11 @@ class PlainLife:
         self._emit(RunStarted(run_id=self._run_id, pipeline=name, life=1 if is_first else 2, completed=()))
         with intercepted(self._handlers()), watching_writes(self._place.folder, self._writes):
             yield
+
+    def call(self, loop: Callable[[], Any]) -> Any:
+        """Call the loop, in the thread in which it is to run."""
+        self._own_thread = threading.get_ident()
+        return loop()
 
     def look(self, why: str) -> None:
         """Look at what the loop has stored by now, if it can be told, and report what is new."""
@@ -77,8 +85,9 @@ class PlainLife:
         for name, times in self._returned.items():
             if times > 1:
                 raise ConfigurationError(
-                    f"`{name}` returned {times} times in one run. Its calls cannot be told apart, so it may have one in a "
-                    "run; write a function for each (def summarise_first(): return summarise(1)), and list those."
+                    f"`{name}` returned {times} times in one run. Its calls cannot be told apart, so it may have "
+                    "one in a run; write a function for each (def summarise_first(): return summarise(1)), and list "
+                    "those."
                 )
 
     def _handlers(self) -> dict[FunctionType, Callable[..., Any]]:
@@ -93,11 +102,8 @@ class PlainLife:
             return call()
         attempt = self._starts(node.name, arguments)
         began = time.monotonic()
-        token = _inside.set(_inside.get() | {node.name})
-        try:
+        with self._inside(node.name):
             output = call()
-        finally:
-            _inside.reset(token)
         if inspect.isawaitable(output):
             return self._awaited(node.name, attempt, output)
         self._returns(node.name, attempt, output, time.monotonic() - began)
@@ -109,11 +115,8 @@ class PlainLife:
             return await call()
         attempt = self._starts(node.name, arguments)
         began = time.monotonic()
-        token = _inside.set(_inside.get() | {node.name})
-        try:
+        with self._inside(node.name):
             output = await call()
-        finally:
-            _inside.reset(token)
         self._returns(node.name, attempt, output, time.monotonic() - began)
         return output
 
@@ -123,20 +126,37 @@ class PlainLife:
         self._returns(name, attempt, output, time.monotonic() - began)
         return output
 
+    @contextmanager
+    def _inside(self, name: str) -> Iterator[None]:
+        token = _inside.set(_inside.get() | {name})
+        try:
+            with self._noticing_death():
+                yield
+        finally:
+            _inside.reset(token)
+
     def _starts(self, name: str, arguments: Mapping[str, Any]) -> int:
+        self._refuse_the_dead()
         with self._lock:
             self._started[name] += 1
             attempt = self._started[name]
             self.look(f"`{name}` started")
             if self._place.is_silent:
                 self._report(self._needs[name], f"`{name}`, which needs it, was started", presumed=True)
+            # Whoever goes on in the same place has had the time to save. A thread of a pool is no such place: who saves
+            # may be whoever waits for it.
+            here = _place()
+            if here == self._own_thread or isinstance(here, asyncio.Task):
+                done = [other for other, place in self._returned_in.items() if place == here]
+                self._report(done, f"`{name}` was started after it had returned", presumed=True)
         self._emit(NodeStarted(run_id=self._run_id, node=name, attempt=attempt, arguments=arguments))
         return attempt
 
     def _returns(self, name: str, attempt: int, output: Any, seconds: float) -> None:
+        self._refuse_the_dead()
         with self._lock:
             self._returned[name] += 1
-            self._last = name
+            self._returned_in[name] = _place()
         self._emit(
             NodeReturned(
                 run_id=self._run_id,
@@ -151,10 +171,12 @@ class PlainLife:
 
     def _writes(self) -> None:
         """Note that the loop writes. What a function writes is its own effect, and no checkpoint."""
-        if self._death is not None:
-            raise self._death  # a process that was killed writes nothing on its way out
+        self._refuse_the_dead()
         if not _inside.get():
-            self._emit(CheckpointWriting(run_id=self._run_id, node=self._last))
+            with self._lock:
+                here = [node for node, place in self._returned_in.items() if place == _place()]
+                node = (here or list(self._returned_in) or [""])[-1]
+            self._emit(CheckpointWriting(run_id=self._run_id, node=node))
 
     def _report(self, nodes: Sequence[str], why: str, *, presumed: bool) -> None:
         if set(nodes) - self._known:
@@ -162,10 +184,28 @@ class PlainLife:
             self._emit(KnownStored(run_id=self._run_id, nodes=tuple(nodes), why=why, presumed=presumed))
 
     def _emit(self, event: Event) -> None:
-        try:
+        with self._noticing_death():
             self._observers.emit(event)
-        except KeyboardInterrupt:
+
+    @contextmanager
+    def _noticing_death(self) -> Iterator[None]:
+        """Notice what stands for a kill where nothing is killed, so that other threads and handlers end as well."""
+        try:
+            yield
+        except (Exception, *_NO_DEATHS):
             raise
         except BaseException as death:
             self._death = death
             raise
+
+    def _refuse_the_dead(self) -> None:
+        if self._death is not None:
+            raise self._death
+
+
+def _place() -> object:
+    """Return what this goes on in: a task, or else a thread."""
+    try:
+        return asyncio.current_task() or threading.get_ident()
+    except RuntimeError:
+        return threading.get_ident()

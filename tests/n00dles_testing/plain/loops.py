@@ -1,0 +1,201 @@
+"""Home-made loops that are right, each built otherwise: they are subjects of the tests, and importable by children."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pickle
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from n00dles_testing import PlainFunctions
+
+
+def research(topic: str) -> list[str]:
+    """Find facts."""
+    facts = [topic]
+    facts.append("a fact")
+    return facts
+
+
+def write(facts: list[str]) -> dict[str, Any]:
+    """Write them up."""
+    text = " and ".join(facts)
+    return {"text": text, "words": len(text.split())}
+
+
+def publish(article: dict[str, Any]) -> str:
+    """Give it an address."""
+    words = article["words"]
+    return f"/articles/{words}"
+
+
+NODES: list[Callable[..., Any]] = [research, write, publish]
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """Return what is stored."""
+    file = folder / "state.json"
+    return json.loads(file.read_text()) if file.exists() else {}
+
+
+def save(folder: Path, state: dict[str, Any]) -> None:
+    """Store it, whole or not at all."""
+    written = folder / "state.new"
+    written.write_text(json.dumps(state))
+    os.replace(written, folder / "state.json")
+
+
+def stored(folder: Path) -> list[str]:
+    """Name what is stored."""
+    return list(load(folder))
+
+
+def by_name(topic: str, folder: Path) -> str:
+    state = load(folder)
+    if "research" not in state:
+        state["research"] = research(topic)
+        save(folder, state)
+    if "write" not in state:
+        state["write"] = write(state["research"])
+        save(folder, state)
+    if "publish" not in state:
+        state["publish"] = publish(state["write"])
+        save(folder, state)
+    return str(state["publish"])
+
+
+def from_a_list(topic: str, folder: Path) -> Any:
+    """Hold references to the functions, made at import."""
+    state, value = load(folder), topic
+    for step in NODES:
+        if step.__name__ not in state:
+            state[step.__name__] = step(value)
+            save(folder, state)
+        value = state[step.__name__]
+    return value
+
+
+def in_a_database(topic: str, folder: str) -> Any:
+    with closing(sqlite3.connect(f"{folder}/state.db")) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS outputs (name TEXT PRIMARY KEY, value TEXT)")
+        value: Any = topic
+        for step in NODES:
+            row = connection.execute("SELECT value FROM outputs WHERE name = ?", [step.__name__]).fetchone()
+            if row is None:
+                value = step(value)
+                connection.execute("INSERT INTO outputs VALUES (?, ?)", [step.__name__, json.dumps(value)])
+                connection.commit()
+            else:
+                value = json.loads(row[0])
+        return value
+
+
+def stored_in_the_database(folder: str) -> list[str]:
+    if not Path(folder, "state.db").exists():
+        return []
+    with closing(sqlite3.connect(f"{folder}/state.db")) as connection:
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'outputs'").fetchone():
+            return []
+        return [name for (name,) in connection.execute("SELECT name FROM outputs")]
+
+
+async def facts(topic: str) -> list[str]:
+    await asyncio.sleep(0)
+    found = [topic]
+    return found
+
+
+async def images(topic: str) -> dict[str, str]:
+    await asyncio.sleep(0)
+    found = {"cover": topic}
+    return found
+
+
+async def layout(facts: list[str], images: dict[str, str]) -> str:
+    await asyncio.sleep(0)
+    page = f"{facts} {images}"
+    return page
+
+
+async def side_by_side(topic: str, folder: Path) -> str:
+    """Have two functions run at once, each with a file of its own."""
+
+    async def kept(function: Callable[..., Any], *arguments: Any) -> Any:
+        file = folder / f"{function.__name__}.pickle"
+        if not file.exists():
+            output = await function(*arguments)
+            written = file.with_suffix(".new")
+            written.write_bytes(pickle.dumps(output))
+            os.replace(written, file)
+        return pickle.loads(file.read_bytes())
+
+    both = await asyncio.gather(kept(facts, topic), kept(images, topic))
+    return str(await kept(layout, *both))
+
+
+def in_threads(topic: str, folder: Path) -> str:
+    """Have the same run in threads, on an event loop of each, and start none before."""
+
+    def kept(function: Callable[..., Any], *arguments: Any) -> Any:
+        file = folder / f"{function.__name__}.pickle"
+        if not file.exists():
+            output = asyncio.run(function(*arguments))
+            written = file.with_suffix(".new")
+            written.write_bytes(pickle.dumps(output))
+            os.replace(written, file)
+        return pickle.loads(file.read_bytes())
+
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda function: kept(function, topic), (facts, images)))
+    return str(kept(layout, *both))
+
+
+def pickled(folder: Path) -> list[str]:
+    return [file.stem for file in folder.glob("*.pickle")]
+
+
+class Flow:
+    """A loop in a class: its functions are methods."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls = 0
+
+    def gather(self, topic: str) -> list[str]:
+        self.calls += 1
+        return [topic, "more"]
+
+    async def tell(self, facts: list[str]) -> str:
+        self.calls += 1
+        text = " ".join(facts)
+        return text
+
+    def run(self, topic: str) -> str:
+        state = load(self.folder)
+        if "gather" not in state:
+            state["gather"] = self.gather(topic)
+            save(self.folder, state)
+        if "tell" not in state:
+            state["tell"] = asyncio.run(self.tell(state["gather"]))
+            save(self.folder, state)
+        return str(state["tell"])
+
+
+def as_a_class(topic: str, workdir: Path) -> str:
+    return Flow(workdir).run(topic)
+
+
+by_name_subject = PlainFunctions(by_name, NODES, stored=stored)
+blind_subject = PlainFunctions(by_name, NODES)
+list_subject = PlainFunctions(from_a_list, NODES, stored=stored)
+database_subject = PlainFunctions(in_a_database, NODES, stored=stored_in_the_database)
+async_subject = PlainFunctions(side_by_side, [facts, images, layout], needs={"images": []}, stored=pickled)
+thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"images": []}, stored=pickled)
+blind_thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"images": []})
+class_subject = PlainFunctions(as_a_class, [Flow.gather, Flow.tell], stored=stored, folder="workdir")
