@@ -13,8 +13,19 @@ from hypothesis import HealthCheck, Phase, assume, event, given, note, seed, set
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from n00dles import InMemoryStateStore, InputsError, PipelineChangedError, PipelineContext, PipelineFailure, resume, run
+from n00dles import (
+    AgentOutputError,
+    InMemoryStateStore,
+    InputsError,
+    N00dlesError,
+    PipelineChangedError,
+    PipelineContext,
+    PipelineFailure,
+    resume,
+    run,
+)
 from n00dles.events import Event, NodeStarted
+from n00dles.stores.adapt import as_store
 from n00dles_testing.crash.typed import canonical, encode
 from n00dles_testing.strategies import (
     BranchSpec,
@@ -32,6 +43,7 @@ from n00dles_testing.strategies.spec import StepSpec
 from n00dles_testing.strategies.types import TypeSpec
 
 from .spec_changes import Change, calm, change, changes
+from .started_runs import FourFields
 
 quick = settings(max_examples=200, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
@@ -60,11 +72,11 @@ class Watch:
 class Stored:
     """A store, and the run in it that has come as far as its death let it."""
 
-    store: InMemoryStateStore
+    store: Any
 
     @property
     def context(self) -> PipelineContext:
-        context = asyncio.run(self.store.load("r"))
+        context: PipelineContext | None = asyncio.run(self.store.load("r"))
         assert context is not None
         return context
 
@@ -73,7 +85,7 @@ class Stored:
         watch = Watch()
         try:
             return resume(build(spec), "r", store=self.store, observers=[watch]).output, watch.called
-        except (PipelineChangedError, InputsError, PipelineFailure) as error:
+        except (PipelineChangedError, InputsError, PipelineFailure, AgentOutputError) as error:
             return error, watch.called
 
 
@@ -202,6 +214,30 @@ def test_a_run_under_a_changed_pipeline_is_refused_or_right(drawn: tuple[Pipelin
 
     assume(ended != "no pipeline")
     event(f"{made[0]}: {ended}")
+
+
+@quick
+@given(changed_runs)
+def test_a_record_of_four_fields_is_refused_or_carried_on_from_what_is_complete(
+    drawn: tuple[PipelineSpec, int, Change],
+) -> None:
+    old, death, made = drawn
+    new = change(old, made)
+    assume(new is not None)
+    assert new is not None
+    before = started(old, death).context
+    stored = Stored(as_store(FourFields(*before.order, completed=before.completed, inputs=before.inputs)))
+
+    outcome, called = stored.carried_on(new)
+
+    note(f"{made} of {describe(old)} makes {describe(new)}; completed {before.order}; {outcome!r}; called {called}")
+    if isinstance(outcome, PipelineChangedError | InputsError):
+        assert called == []
+        assert is_changed(old, new, before) or isinstance(outcome, InputsError)
+    elif not isinstance(outcome, N00dlesError):
+        expected = predict(new, completed=before.completed)
+        assert typed(outcome) == typed(expected.output)
+        assert sorted(called) == sorted(expected.calls)
 
 
 def test_no_change_and_no_end_is_rare() -> None:

@@ -6,36 +6,14 @@ from typing import Any
 
 import pytest
 
-from n00dles import PipelineChangedError, PipelineContext, branch, pipeline, resume
+from n00dles import PipelineChangedError, branch, pipeline, resume
 from n00dles.pipeline import Step
-from tests.n00dles.started_runs import READER, A, B, C, D, calls
+from tests.n00dles.started_runs import READER, A, B, C, D, FourFields, calls
 
 
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     calls.clear()
-
-
-class FourFields:
-    """A store that keeps what the interface says that it must, and nothing else."""
-
-    def __init__(self, *order: str) -> None:
-        self.run: dict[str, Any] | None = None
-        if order:
-            self.run = {"run_id": "r", "inputs": {"value": "x"}, "completed": dict.fromkeys(order, "y"), "order": order}
-
-    def load(self, run_id: str) -> Any:
-        return self.run
-
-    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
-        self.run = self.run or {"run_id": run_id, "inputs": inputs, "completed": {}, "order": []}
-        return self.run
-
-    def save(self, run_id: str, ctx: PipelineContext) -> None:
-        self.run = {"run_id": run_id, "inputs": ctx.inputs, "completed": dict(ctx.completed), "order": ctx.order}
-
-    def delete(self, run_id: str) -> None:
-        self.run = None
 
 
 @pytest.mark.parametrize(
