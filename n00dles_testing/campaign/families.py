@@ -9,17 +9,21 @@ from .names_family import NamesFamily
 from .outputs_family import OutputsFamily
 from .rivals_family import RivalsFamily
 
-__all__ = ["FAMILIES", "family_named"]
+__all__ = ["FAMILIES", "SCOUTS", "family_named"]
 
 FAMILIES: tuple[Family, ...] = (
-    LivesFamily(share=0.76),
-    LivesFamily(on_disk=True, share=0.04),
+    LivesFamily(plans=8, share=0.76),
+    LivesFamily(plans=4, on_disk=True, share=0.04),
     NamesFamily(),
     IdentityFamily(),
     OutputsFamily(),
     RivalsFamily(),
 )
 """Their shares of the scenarios add up to one."""
+
+
+SCOUTS = LivesFamily(plans=2, share=0.76, is_scouting=True)
+"""What begins: many pipelines, each with few plans, so that each clause finds an occasion early."""
 
 
 def family_named(name: str) -> Family:

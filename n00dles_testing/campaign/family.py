@@ -53,13 +53,14 @@ class Judgement:
 class Family(Protocol):
     """A family of scenarios. `clauses` are those that it can speak of; `share` how much of a campaign is its.
 
-    What is `on_disk` is left out for a store of somebody's own.
+    What is `on_disk` is left out for a store of somebody's own. One that is scouting tries no pipeline twice.
     """
 
     name: str
     clauses: frozenset[str]
     share: float
     on_disk: bool
+    is_scouting: bool
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw trials of one pipeline, at least one; they are judged one after another."""
@@ -68,7 +69,7 @@ class Family(Protocol):
         """Live and judge trials of one pipeline, and yield each as it is done."""
 
     def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield trials of the same pipeline that a person would rather read, the plainest first."""
+        """Yield trials that a person would rather read, and to which no single choice of hypothesis leads."""
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return what a person has to know of the trial, by heading."""

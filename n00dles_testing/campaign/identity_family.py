@@ -39,6 +39,7 @@ class IdentityFamily:
     clauses = frozenset({"E09"})
     share = 0.08
     on_disk = False
+    is_scouting = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, where it is stopped, and a few changes."""
@@ -84,6 +85,10 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
     if not first.calls or first.ok != (stopped == _FINISHED):
         return Judgement(vacuous="the first life did not stop where it should")
     faults = list(_faults(kind, subject, new, second))
+    if faults:
+        _, control = asyncio.run(_lived(trial.spec, trial.spec, stopped, stage, with_inputs=False))
+        if not control.ok or not same(control.output, encode(predict(trial.spec).output)):
+            return Judgement(vacuous="the executor does not resume this run unchanged either")
     return Judgement(faults[:1], {"E09": 1}, lambda why: (*story, *([f"{'why':<9}{why}"] if why else [])))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ..crash.points import How, Plan, Point
+from .changes import changed
 from .family import Judgement, Trial
 from .judgement import Subject
 from .plans import kills_of, plans_of
@@ -17,23 +18,25 @@ from .subjects import specs
 
 __all__ = ["LivesFamily", "plan_of"]
 
-_PLANS = 6
-"""How many plans share one undisturbed run."""
-
 
 class LivesFamily:
-    """Kills, cancellations, timeouts, interrupts and store faults, on a store in memory or in a file."""
+    """Kills, cancellations, timeouts, interrupts and store faults, on a store in memory or in a file.
+
+    So many `plans` share a pipeline and its undisturbed run: the more there are, the faster, and the fewer pipelines.
+    """
 
     clauses = frozenset(f"E{number:02}" for number in (*range(1, 8), *range(10, 16), 17, 18))
 
-    def __init__(self, *, on_disk: bool = False, share: float = 1.0) -> None:
+    def __init__(self, *, plans: int, share: float, on_disk: bool = False, is_scouting: bool = False) -> None:
         self.name = "lives on disk" if on_disk else "lives"
         self.share = share
         self.on_disk = on_disk
+        self.is_scouting = is_scouting
+        self._plans = plans
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, and up to so many plans for it."""
-        return _groups(self.name)
+        return _groups(self.name, self._plans)
 
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Play the pipeline undisturbed, and then as each plan says."""
@@ -44,7 +47,12 @@ class LivesFamily:
                 yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self.on_disk))
 
     def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield single kills, in the order in which a run passes them, if there is more to the plan of `trial`."""
+        """Yield trials with a node less, and single kills, in the order in which a run passes them."""
+        for node in trial.spec.nodes():
+            less = changed(trial.spec, "drop", node.name)
+            rest = tuple(str(point) for point in plan_of(trial) if point.subject != node.name)
+            if less is not None and (rest or not trial.rest):
+                yield replace(trial, spec=less, rest=rest)
         if len(trial.rest) > 1 or any(point.how is not How.KILL for point in plan_of(trial)):
             for point in kills_of(trial.spec):
                 yield replace(trial, rest=(str(point),))
@@ -60,6 +68,6 @@ def plan_of(trial: Trial) -> Plan:
 
 
 @st.composite
-def _groups(draw: st.DrawFn, name: str) -> Sequence[Trial]:
+def _groups(draw: st.DrawFn, name: str, plans: int) -> Sequence[Trial]:
     spec = draw(specs())
-    return [Trial(name, spec, tuple(map(str, plan))) for plan in draw(plans_of(spec, most=_PLANS))]
+    return [Trial(name, spec, tuple(map(str, plan))) for plan in draw(plans_of(spec, most=plans))]

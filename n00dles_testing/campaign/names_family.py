@@ -34,6 +34,7 @@ class NamesFamily:
     clauses = frozenset({"E08"})
     share = 0.04
     on_disk = False
+    is_scouting = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, a node of it and a name that is taken."""
@@ -93,7 +94,7 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
     stage.played += 1
     whole, resumed = asyncio.run(_lived(spec, stage))
     story = (f"{'run':<9}{whole.told}", f"{'resumed':<9}{resumed.told}")
-    due = encode(predict(spec).output)
+    due = due_to(spec)
     faults: list[Fault] = []
     for how, one in (("the run", whole), ("the run that was stopped and resumed", resumed)):
         if not one.ok:
@@ -101,7 +102,16 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
         elif not same(one.output, due):
             message = f"{how}, in which a node is called {new!r}, returned {show(one.output)}, where {show(due)} is due"
             faults.append(("E08", message, _WHY))
+    if faults and not all(
+        one.ok and same(one.output, due_to(trial.spec)) for one in asyncio.run(_lived(trial.spec, stage))
+    ):
+        return Judgement(vacuous="the executor fails without a name that is taken, too")
     return Judgement(faults[:1], {"E08": 1}, lambda why: (*story, *([f"{'why':<9}{why}"] if why else [])))
+
+
+def due_to(spec: PipelineSpec) -> Any:
+    """Return what a run of `spec` has to give, as typed JSON."""
+    return encode(predict(spec).output)
 
 
 _WHY = "what is stored under one name is taken for the output of the other"

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..crash.history import History, Life, same
 from ..crash.typed import encode, first_difference, show
-from ..strategies import ALWAYS, BranchSpec, FanOutSpec, NodeSpec, PipelineSpec, Prediction, predict
+from ..strategies import BranchSpec, FanOutSpec, NodeSpec, PipelineSpec, Prediction, predict
 from ..strategies.spec import StepSpec, nodes_of
 from .failures import can_fail
 from .family import Fault
@@ -65,8 +65,7 @@ def _of_life(spec: PipelineSpec, life: Life, expected: Prediction, half_way: set
             yield "E04", f"life {life.number} returned {show(given)} at {path}, where {show(right)} is due", _BY_SPEC
     elif outcome["ok"] and not expected.finishes and not half_way & expected.failures:
         nodes = ", ".join(f"`{name}`" for name in sorted(expected.failures))
-        clause = "E15" if any(_is_unstorable(spec, name) for name in expected.failures) else "E10"
-        yield clause, f"life {life.number} reported success, where {nodes} cannot but fail", _BY_SPEC
+        yield "E10", f"life {life.number} reported success, where {nodes} cannot but fail", _BY_SPEC
     elif not outcome["ok"] and expected.finishes and not half_way & _failing(spec):
         clause = "E11" if can_fail(spec) else "E04"
         yield clause, f"life {life.number} failed: {outcome['error']}: {outcome['message']}", f"{_BY_SPEC} finishes"
@@ -123,12 +122,10 @@ def _called(spec: PipelineSpec, life: Life, expected: Prediction, half_way: set[
 
 
 def _route_clause(spec: PipelineSpec, node: str) -> str:
-    """Which clause says that this node is called, or not: that of the group that it is in."""
-    clause = "E05"
-    for step in _groups(spec.steps):
-        if node in {each.name for each in nodes_of(step)}:
-            clause = "E06" if isinstance(step, FanOutSpec) else "E05"
-    return clause
+    """Which clause says that this node is called, or not: a route is a route, also inside a fan-out."""
+    around = [step for step in _groups(spec.steps) if node in {each.name for each in nodes_of(step)}]
+    is_member = bool(around) and all(isinstance(step, FanOutSpec) for step in around)
+    return "E06" if is_member else "E05"
 
 
 def _groups(steps: tuple[StepSpec, ...]) -> Iterator[StepSpec]:
@@ -150,8 +147,3 @@ def _failing(spec: PipelineSpec) -> set[str]:
 def _has_attempts(spec: PipelineSpec, name: str) -> bool:
     node = _node(spec, name)
     return node is not None and (node.fails != 0 or (node.retry or spec.retry) > 1 or node.fallback is not None)
-
-
-def _is_unstorable(spec: PipelineSpec, name: str) -> bool:
-    node = _node(spec, name)
-    return node is not None and node.fails in (ALWAYS, 1, 2, 3) and node.failure == "unstorable"

@@ -21,7 +21,7 @@ from ..crash.history import same
 from ..crash.typed import encode, show
 from ..strategies import AttemptsInMemory, NodeSpec, PipelineSpec, build, counted_by, predict
 from .changes import mapped
-from .direct import Body, Ended, ended
+from .direct import Body, Ended, ended, failing_at
 from .family import Fault, Judgement, Trial
 from .stage import RUN_ID, Stage
 from .subjects import specs
@@ -52,6 +52,7 @@ class OutputsFamily:
     clauses = frozenset({"E15"})
     share = 0.04
     on_disk = False
+    is_scouting = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, one of its nodes that has a body, and a value."""
@@ -96,19 +97,23 @@ def _undeclared(spec: PipelineSpec, name: str) -> PipelineSpec:
 def _judged(trial: Trial, stage: Stage) -> Judgement:
     node, value = trial.rest
     stage.played += 1
-    first, second = asyncio.run(_lived(trial.spec, node, VALUES[value][0], stage))
+    first, second = asyncio.run(_lived(trial.spec, _returning(node, VALUES[value][0]), stage))
     story = (f"{'life 1':<9}{first.told}", f"{'life 2':<9}{second.told}")
     if node not in first.calls:
         return Judgement(vacuous=f"{node} was not called")
     faults = list(_faults(trial, first, second))
+    if faults:
+        one, other = asyncio.run(_lived(trial.spec, failing_at(node), stage))
+        if one.ok or not other.ok or not same(other.output, encode(predict(trial.spec).output)):
+            return Judgement(vacuous="the executor does not fail and resume at a node that raises either")
     return Judgement(faults[:1], {"E15": 1}, lambda why: (*story, *([f"{'why':<9}{why}"] if why else [])))
 
 
-async def _lived(spec: PipelineSpec, node: str, make: Callable[[], Any], stage: Stage) -> tuple[Ended, Ended]:
+async def _lived(spec: PipelineSpec, body: Body, stage: Stage) -> tuple[Ended, Ended]:
     store = stage.make_store()
     inputs = spec.input_values()
     with counted_by(AttemptsInMemory()):
-        first = await ended(stage.executor, build(spec), store, RUN_ID, inputs=inputs, body=_returning(node, make))
+        first = await ended(stage.executor, build(spec), store, RUN_ID, inputs=inputs, body=body)
         second = await ended(stage.executor, build(spec), store, RUN_ID)
     return first, second
 

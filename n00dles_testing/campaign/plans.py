@@ -7,13 +7,15 @@ life was left alone, and is judged as such.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 
 from hypothesis import strategies as st
 
 from ..crash.points import How, Kind, Plan, Point
-from ..strategies import PipelineSpec, predict
+from ..strategies import BranchSpec, FanOutSpec, NodeSpec, PipelineSpec, predict
 from ..strategies.crash_plans import MOST_LIVES, Moment, moments, moments_after
+from ..strategies.spec import StepSpec, nodes_of
 
 __all__ = ["POISON_LIVES", "kills_of", "plans_of"]
 
@@ -35,8 +37,7 @@ def kills_of(spec: PipelineSpec) -> list[Point]:
 @st.composite
 def plans_of(draw: st.DrawFn, spec: PipelineSpec, *, most: int) -> tuple[Plan, ...]:
     """Draw up to `most` plans for runs of `spec`. Shrinks to one plan, of one kill, early in the run."""
-    passed = _moments(spec)
-    return tuple(draw(_plan(passed)) for _ in range(draw(st.sampled_from((1, *(most,) * 5)))))
+    return tuple(draw(_plan(spec)) for _ in range(draw(st.sampled_from((1, *(most,) * 5)))))
 
 
 @lru_cache(maxsize=64)
@@ -45,7 +46,8 @@ def _moments(spec: PipelineSpec) -> tuple[Moment, ...]:
 
 
 @st.composite
-def _plan(draw: st.DrawFn, passed: tuple[Moment, ...]) -> Plan:
+def _plan(draw: st.DrawFn, spec: PipelineSpec) -> Plan:
+    passed = _moments(spec)
     kind = draw(_KINDS)
     if kind == "poison":
         inside = [
@@ -57,18 +59,18 @@ def _plan(draw: st.DrawFn, passed: tuple[Moment, ...]) -> Plan:
         at = Point(Kind.AWAIT, occurrence=draw(st.integers(1, _MOST_AWAITS)), how=draw(_CUT_SHORT))
         return (at,)
     if kind == "create":
-        return (Point(draw(_CREATIONS)), *_lives(draw, passed, MOST_LIVES - 1 if draw(st.booleans()) else 0))
-    return _lives(draw, passed, MOST_LIVES)
+        return (Point(draw(_CREATIONS)), *_lives(draw, spec, passed, MOST_LIVES - 1 if draw(st.booleans()) else 0))
+    return _lives(draw, spec, passed, MOST_LIVES)
 
 
-def _lives(draw: st.DrawFn, passed: tuple[Moment, ...], most: int) -> Plan:
+def _lives(draw: st.DrawFn, spec: PipelineSpec, passed: tuple[Moment, ...], most: int) -> Plan:
     plan: list[Point] = []
     for _ in range(most):
         how = draw(_HOWS)
         fitting = [moment for moment in passed if moment.point.allows(how)]
         if not fitting:
             how, fitting = How.KILL, list(passed)
-        moment = draw(st.sampled_from(fitting))
+        moment = draw(st.sampled_from([*fitting, *_telling(fitting, spec)]))
         plan.append(moment.point.disturbed(how))
         passed = moments_after(passed, moment)
         if not passed or not draw(st.booleans()):
@@ -76,6 +78,39 @@ def _lives(draw: st.DrawFn, passed: tuple[Moment, ...], most: int) -> Plan:
     return tuple(plan)
 
 
-_KINDS = st.sampled_from((*("lives",) * 16, "create", "await", "poison"))
+def _telling(passed: list[Moment], spec: PipelineSpec) -> list[Moment]:
+    """Return moments at which most goes wrong, to be drawn again, and so more often.
+
+    That is when a node has returned and is not saved, above all in a fan-out; when it has just been saved, above all on
+    a route; and between two attempts.
+    """
+    sides, routed = _places(spec)
+    found: list[Moment] = []
+    for moment in passed:
+        point = moment.point
+        times = 2 * (point.kind in (Kind.AFTER, Kind.AFTER_SAVE)) + 3 * (point.occurrence > 1)
+        times += 4 * (point.kind is Kind.AFTER and point.subject in sides)
+        times += 4 * (point.kind in (Kind.DURING, Kind.AFTER_SAVE) and point.subject in routed)
+        found += [moment] * times
+    return found
+
+
+@lru_cache(maxsize=64)
+def _places(spec: PipelineSpec) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the nodes that are in a fan-out, and those that are on a route of a branch."""
+    groups = list(_groups(spec.steps))
+    sides = frozenset(node.name for step in groups if isinstance(step, FanOutSpec) for node in nodes_of(step))
+    routed = frozenset(node.name for step in groups if isinstance(step, BranchSpec) for node in nodes_of(step))
+    return sides, routed
+
+
+def _groups(steps: tuple[StepSpec, ...]) -> Iterator[StepSpec]:
+    for step in steps:
+        if not isinstance(step, NodeSpec):
+            yield step
+            yield from _groups(step.members if isinstance(step, FanOutSpec) else step.steps)
+
+
+_KINDS = st.sampled_from((*("lives",) * 15, "create", "await", "poison", "poison"))
 _CUT_SHORT = st.sampled_from((How.CANCEL, How.TIMEOUT))
 _CREATIONS = st.sampled_from((Kind.BEFORE_CREATE, Kind.AFTER_CREATE))

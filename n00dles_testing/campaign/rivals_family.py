@@ -18,6 +18,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from n00dles.stores.base import Closable, StateStore
+from n00dles.stores.memory import InMemoryStateStore
 from n00dles.stores.sqlite import SQLiteStateStore
 
 from ..crash.history import same
@@ -45,6 +46,7 @@ class RivalsFamily:
     clauses = frozenset({"E16"})
     share = 0.04
     on_disk = False
+    is_scouting = False
 
     def groups(self) -> st.SearchStrategy[Sequence[Trial]]:
         """Draw a pipeline, a node that it calls, and what the two share."""
@@ -138,8 +140,8 @@ async def _raced(
 
 
 def _stores(kind: str, stage: Stage) -> list[StateStore]:
-    if stage.has_own_store or kind == "one store in memory":
-        return [stage.make_store()]
+    if kind == "one store in memory":
+        return [InMemoryStateStore()]
     place = f"{stage.place()}.db"
     return [SQLiteStateStore(place) for _ in range(2 if kind == "two SQLite stores" else 1)]
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 
+from ..strategies import PipelineSpec
 from .family import Family, Fault, Judgement, Trial
 from .stage import Stage
 
@@ -74,9 +75,11 @@ class Search:
         self._stage = stage
         self._seed = seed
         self._only = only
-        self._until = until
+        self.until = until
         self._on_trial = on_trial
         self._groups = 0
+        self._seen: set[Trial] = set()
+        self._specs: set[PipelineSpec] = set()
         self._first_group: dict[str, int] = {}
 
     def run(self, examples: int) -> None:
@@ -84,24 +87,36 @@ class Search:
 
         def each(trials: Sequence[Trial]) -> None:
             self._groups += 1
-            self.tally.pipelines += 1
-            for trial, judgement in self.family.judged(trials, self._stage):
+            fresh = self._fresh(trials)
+            if not fresh:
+                return
+            for trial, judgement in self.family.judged(fresh, self._stage):
                 self._take(trial, judgement)
-                if self.tally.scenarios >= examples or self._until():
+                if self.tally.scenarios >= examples or self.until():
                     raise _EnoughError
 
         with suppress(_EnoughError):
-            # Some families draw nothing for some pipelines.
-            _hypothesis(self.family, each, self._seed, 2 * examples, (Phase.generate,))
+            # More than are needed: some families draw nothing for some pipelines, and what is drawn again is left out.
+            _hypothesis(self.family, each, self._seed, 8 * examples, (Phase.generate,))
+
+    def _fresh(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return the trials that were not tried before: hypothesis likes to vary what it has drawn."""
+        if not trials or (self.family.is_scouting and trials[0].spec in self._specs):
+            return []
+        return [trial for trial in dict.fromkeys(trials) if trial not in self._seen]
 
     def try_all(self, trials: Sequence[Trial]) -> None:
         """Try these scenarios of one pipeline."""
-        self.tally.pipelines += 1
         for trial, judgement in self.family.judged(trials, self._stage):
             self._take(trial, judgement)
 
     def _take(self, trial: Trial, judgement: Judgement) -> None:
+        if trial in self._seen:
+            return
         tally = self.tally
+        self._seen.add(trial)
+        self._specs.add(trial.spec)
+        tally.pipelines = len(self._specs)
         if judgement.vacuous:
             tally.vacuous[judgement.vacuous] += 1
         else:
@@ -123,13 +138,14 @@ class Search:
         first = self._first_group[clause]
         groups = 0
         ends = time.monotonic() + seconds
+        shrunk_by = time.monotonic() + seconds * 0.7
 
         def each(trials: Sequence[Trial]) -> None:
             nonlocal best, groups
             groups += 1
             if groups < first:
                 return
-            if time.monotonic() > ends:
+            if time.monotonic() > shrunk_by:
                 raise _EnoughError
             for trial, judgement in self.family.judged(trials, self._stage):
                 fault = next((fault for fault in judgement.faults if fault[0] == clause), None)
@@ -141,16 +157,19 @@ class Search:
         # That it is broken is known; hypothesis says so at the end, or that it could not repeat it.
         with suppress(_EnoughError, Exception):
             _hypothesis(self.family, each, self._seed, first + 50, (Phase.generate, Phase.shrink))
-        return self._plainest(best, clause)
+        plainer: Found | None = best
+        while plainer is not None and time.monotonic() < ends:
+            best, plainer = plainer, self._plainer(plainer, clause)
+        return best
 
-    def _plainest(self, best: Found, clause: str) -> Found:
-        """Return the first of the plainer scenarios that breaks `clause` too: ones to which no single choice leads."""
+    def _plainer(self, best: Found, clause: str) -> Found | None:
+        """Return the first scenario that a person would rather read, and that breaks `clause` too."""
         for trial in self.family.plainer(best.trial):
             for tried, judgement in self.family.judged([trial], self._stage):
                 fault = next((fault for fault in judgement.faults if fault[0] == clause), None)
                 if tried == trial and fault is not None:
                     return Found(trial, fault, judgement, best.number, shrunk=True)
-        return best
+        return None
 
 
 def _hypothesis(family: Family, each: Callable[[Any], None], number: int, most: int, phases: tuple[Phase, ...]) -> None:

@@ -12,7 +12,20 @@ from functools import cache
 from hypothesis import strategies as st
 
 from ..strategies import PipelineSpec
-from ..strategies.genes import BranchGene, ChainGene, FanOutGene, NestedGene, Router, StepGene, chains, nodes
+from ..strategies.genes import (
+    FATAL,
+    RECOVERING,
+    Body,
+    BranchGene,
+    ChainGene,
+    Failing,
+    FanOutGene,
+    NestedGene,
+    Router,
+    StepGene,
+    chains,
+    nodes,
+)
 from ..strategies.grow import grow
 
 __all__ = ["MOST_NODES", "specs"]
@@ -38,28 +51,55 @@ _TRUE = st.sampled_from((False, *(True,) * 9))
 
 def _shapes(fatal: bool) -> st.SearchStrategy[ChainGene]:
     node = nodes(fatal)
-    single: st.SearchStrategy[ChainGene] = st.tuples(node).map(list)
-    fan_out: st.SearchStrategy[StepGene] = st.tuples(
-        _TRUE, st.lists(single, min_size=2, max_size=3), st.sampled_from((None, None, 1, 2))
-    ).map(lambda drawn: FanOutGene(*drawn))
-    branch: st.SearchStrategy[StepGene] = st.tuples(
-        _TRUE,
-        st.lists(single, min_size=1, max_size=2),
-        st.sampled_from(_ROUTERS),
-        st.booleans(),
-        st.booleans(),
-    ).map(lambda drawn: BranchGene(*drawn))
+    well = nodes(False, failings=_WELL)
+    pausing = nodes(False, bodies=_PAUSING, failings=_WELL)
+    model = nodes(False, bodies=_MODEL, failings=_WELL)
+    retried = nodes(False, failings=RECOVERING)
+    fan_out = _fan_outs(pausing, node)
+    limited = _fan_outs(pausing, pausing, limits=(1, 1, 2))
+    branch = _branches(well)
     nested: st.SearchStrategy[StepGene] = st.tuples(
         _TRUE, st.lists(node, min_size=1, max_size=2), st.booleans(), st.sampled_from((None, 2))
     ).map(lambda drawn: NestedGene(*drawn))
-    aimed = (
-        st.tuples(node, node),
-        st.tuples(node, node, node),
-        st.tuples(fan_out),
-        st.tuples(fan_out, node),
-        st.tuples(node, fan_out, node),
-        st.tuples(branch, node),
-        st.tuples(node, branch),
-        st.tuples(nested, node),
-    )
-    return st.one_of(*(shape.map(list) for shape in aimed), *[chains(fatal)] * 4)
+    aimed = [
+        *(st.tuples(node, node), st.tuples(well, well, well), st.tuples(model, model)),
+        *(st.tuples(retried, well), st.tuples(retried)),
+        *(st.tuples(fan_out), st.tuples(fan_out, well), st.tuples(well, fan_out)),
+        *(st.tuples(limited), st.tuples(limited), st.tuples(limited, well)),
+        *(st.tuples(branch), st.tuples(branch, well), st.tuples(branch, well)),
+        st.tuples(nested, well),
+    ]
+    if fatal:
+        failing = nodes(True, failings=FATAL)
+        aimed += [
+            st.tuples(failing, well),
+            st.tuples(_fan_outs(failing, pausing)),
+            st.tuples(_fan_outs(pausing, failing)),
+        ]
+    return st.one_of(*(shape.map(list) for shape in aimed), *[chains(fatal)] * 2)
+
+
+def _fan_outs(
+    one: st.SearchStrategy[StepGene],
+    other: st.SearchStrategy[StepGene],
+    *,
+    limits: tuple[int | None, ...] = (None, 1, 2),
+) -> st.SearchStrategy[StepGene]:
+    """Draw fan-outs of `one` and `other`, and of one more: which is listed first may say which is done first."""
+    members = st.tuples(_single(one), _single(other)) | st.tuples(_single(other), _single(one), _single(other))
+    return st.tuples(_TRUE, members.map(list), st.sampled_from(limits)).map(lambda drawn: FanOutGene(*drawn))
+
+
+def _branches(node: st.SearchStrategy[StepGene]) -> st.SearchStrategy[StepGene]:
+    routes = st.tuples(_single(node), _single(node)).map(list)
+    drawn = st.tuples(_TRUE, routes, st.sampled_from(_ROUTERS), st.booleans(), st.booleans())
+    return drawn.map(lambda values: BranchGene(*values))
+
+
+def _single(node: st.SearchStrategy[StepGene]) -> st.SearchStrategy[ChainGene]:
+    return st.tuples(node).map(list)
+
+
+_PAUSING: tuple[Body, ...] = (("async", 1), ("async", 2), ("async", 5))
+_WELL = (Failing(),)
+_MODEL: tuple[Body, ...] = (("model", 0),)

@@ -10,6 +10,7 @@ failure does not need can then go from anywhere, a choice at a time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -23,6 +24,9 @@ from .spec import ALWAYS
 from .types import Choice, DictOf, FieldSpec, ListOf, ModelSpec, OneOf, OptionalOf, Record, TupleOf, TypeSpec
 
 __all__ = [
+    "FATAL",
+    "RECOVERING",
+    "Body",
     "BranchGene",
     "ChainGene",
     "Failing",
@@ -38,6 +42,8 @@ __all__ = [
 Reads = Literal["before", "nothing", "names", "input", "default", "shadow"]
 Router = Literal["text", "record", "model", "enum", "unrelated"]
 Hint = Literal["none", "same", "loose"]
+Body: TypeAlias = tuple[Literal["async", "sync", "model"], int]
+"""What a node is made of, and how often it gives way to others."""
 
 
 class Failing(NamedTuple):
@@ -57,7 +63,7 @@ class NodeGene(NamedTuple):
     reads: Reads
     pick: int
     hint: tuple[Hint, bool]
-    body: tuple[Literal["async", "sync", "model"], int]
+    body: Body
     failing: Failing
     payload: str | None
     style: Literal["plain", "upper", "dotted", "dashed"]
@@ -175,10 +181,18 @@ _HINTS: tuple[tuple[Hint, bool], ...] = (
     *(("none", False), ("none", True), ("same", False), ("same", True)),
     *(("same", False), ("same", True), ("loose", False), ("loose", True)),
 )
-_BODIES = (*((("async", 0),) * 4), ("async", 1), ("async", 2), ("async", 5), ("sync", 0), ("sync", 0), ("model", 0))
+_BODIES: tuple[Body, ...] = (
+    *((("async", 0),) * 4),
+    ("async", 1),
+    ("async", 2),
+    ("async", 5),
+    ("sync", 0),
+    ("sync", 0),
+    ("model", 0),
+)
 
 _NO_FAILURE = Failing()
-_RECOVERING = (
+RECOVERING = (
     Failing(1, 2),
     Failing(2, 3),
     Failing(1, 2, "mistyped"),
@@ -188,7 +202,7 @@ _RECOVERING = (
     Failing(2, None, "mistyped", ((ALWAYS, None), (0, None))),
 )
 _HARMLESS = (Failing(0, 2), Failing(0, 1, fallbacks=((0, None),)))
-_FATAL = (
+FATAL = (
     Failing(ALWAYS, 1),
     Failing(ALWAYS, 2),
     Failing(2, 2),
@@ -206,17 +220,22 @@ _STYLES = (*("plain",) * 12, "upper", "dotted", "dashed")
 _IS_THERE = st.sampled_from((False, *(True,) * 9))
 
 
-def nodes(fatal: bool) -> st.SearchStrategy[StepGene]:
-    """Draw the genes of a single node, which may be one that fails for good if `fatal`."""
-    failings = (*(_NO_FAILURE,) * 20, *_RECOVERING, *_HARMLESS, *(_FATAL if fatal else ()))
+def nodes(
+    fatal: bool, *, bodies: Sequence[Body] | None = None, failings: Sequence[Failing] | None = None
+) -> st.SearchStrategy[StepGene]:
+    """Draw the genes of a single node, which may be one that fails for good if `fatal`.
+
+    `bodies` and `failings` are to be drawn from, instead of from all that there are.
+    """
+    usual = (*(_NO_FAILURE,) * 20, *RECOVERING, *_HARMLESS, *(FATAL if fatal else ()))
     drawn = st.tuples(
         _IS_THERE,
         _OUTPUTS,
         st.sampled_from(_READS),
         st.integers(0, 63),
         st.sampled_from(_HINTS),
-        st.sampled_from(_BODIES),
-        st.sampled_from(failings),
+        st.sampled_from(bodies or _BODIES),
+        st.sampled_from(failings or usual),
         _PAYLOADS,
         st.sampled_from(_STYLES),
     )
