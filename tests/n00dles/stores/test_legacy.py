@@ -22,7 +22,8 @@ from n00dles import (
     run,
 )
 
-GOLDEN = Path(__file__).resolve().parents[1] / "golden" / "runs_0_3.sql"
+OLD_RUNS = Path(__file__).resolve().parent / "runs_0_3.sql"
+"""Runs as 0.3 stores them, and damaged ones. Files that 0.3 itself has made are in tests/golden."""
 
 T = TypeVar("T")
 
@@ -34,7 +35,7 @@ def path(tmp_path: Path) -> Path:
     calls.clear()
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
-    connection.executescript(GOLDEN.read_text(encoding="utf-8"))
+    connection.executescript(OLD_RUNS.read_text(encoding="utf-8"))
     connection.close()
     return path
 
