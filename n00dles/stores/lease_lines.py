@@ -127,6 +127,10 @@ class LeaseLines:
                 return line
         raise OthersTurnError
 
+    def lock_again(self, line: int) -> None:
+        """Lock a line that is owned, should somebody in this process have opened and closed the file."""
+        _lock(self._descriptor, line * _LINE, _LINE)
+
     def write(self, line: int, lease: Lease, expires: float) -> None:
         """Write the lease into a line that is owned."""
         record = {

@@ -67,6 +67,7 @@ class LeaseFile:
                     self._drop(mine)
                     raise lost_error(lease, next((f.lease for f in written if f.lease.since >= lease.since), None))
                 lease = renewed(lease, ttl)
+                self._lines.lock_again(mine.line)
                 self._hold(lease, ttl, mine.line)
             return lease
 

@@ -298,20 +298,33 @@ def test_a_file_that_is_removed_under_a_holder_is_made_again(tmp_path: Path) -> 
         lease = await store.acquire("r", "A", LONG)
         (tmp_path / "runs.db-leases").unlink()
         await store.renew(lease, LONG)
-        return python(
-            """
+        return python(ASKER, cwd=tmp_path)
+
+    assert with_store(tmp_path / "runs.db", work) == "held by A\n"
+
+
+ASKER = """
 import asyncio
 from n00dles import SQLiteStateStore, RunLockedError
 
 try:
     asyncio.run(SQLiteStateStore("runs.db").acquire("r", "B", 3600))
+    print("free")
 except RunLockedError as error:
-    print(error.holder)
-""",
-            cwd=tmp_path,
-        )
+    print("held by", error.holder)
+"""
 
-    assert with_store(tmp_path / "runs.db", work) == "A\n"
+
+def test_a_lock_that_this_process_has_lost_by_reading_the_file_is_had_again_with_the_next_renewal(
+    tmp_path: Path,
+) -> None:
+    async def work(store: SQLiteStateStore) -> str:
+        lease = await store.acquire("r", "A", LONG)
+        (tmp_path / "runs.db-leases").read_bytes()  # closing it drops every lock of the process: that is POSIX
+        await store.renew(lease, LONG)
+        return python(ASKER, cwd=tmp_path)
+
+    assert with_store(tmp_path / "runs.db", work) == "held by A\n"
 
 
 def test_the_file_goes_when_the_store_is_closed_and_nobody_holds_a_run(
