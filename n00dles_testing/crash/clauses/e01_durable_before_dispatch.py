@@ -32,9 +32,7 @@ def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
         # Another route of a branch that only a later life takes is none that this one could have stored.
         called |= {call.node for call in life.calls}
         stored = set(life.stored)
-        # What a run loses that fails by itself is the affair of E10.
-        was_cut_short = following is not None and following.disk is not None and not failing(life)
-        on_disk = set(following.stored) if following is not None and was_cut_short else None
+        on_disk = _left_by(life, following)
         for node, position in life.starts:
             needs = case.baseline.needs.get(node, ())
             if not needs:
@@ -49,6 +47,19 @@ def durable_before_dispatch(case: Case) -> Iterator[tuple[str, str]]:
                         f"a kill now loses the output of `{needed}`, on which `{node}` has already acted; save it, and "
                         "wait for the store's reply, before starting what comes next",
                     )
+
+
+def _left_by(life: Life, following: Life | None) -> set[str] | None:
+    """Return what was on disk after a life that was cut short.
+
+    What a run loses that fails by itself is the affair of E10, and of one that has finished, that of E17; a record that
+    cannot be read shows nothing of when it was written.
+    """
+    if following is None or following.disk is None or "error" in following.disk:
+        return None
+    if failing(life) or following.was_finished:
+        return None
+    return set(following.stored)
 
 
 def dependents_started(case: Case) -> int:
