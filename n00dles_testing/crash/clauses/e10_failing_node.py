@@ -86,8 +86,10 @@ def _failures_stored(case: Case) -> Iterator[tuple[str, str]]:
             if not save.acknowledged:
                 continue
             for node in suspects.intersection(save.nodes):
-                before = [c for c in case.history.calls if c.node == node and c.began < save.began]
-                if before and all(raised(call) and (call.ended or 0) < save.began for call in before):
+                # What completes while a save waits may be stored with it.
+                done = save.ended or save.began
+                before = [c for c in case.history.calls if c.node == node and c.began < done]
+                if before and all(raised(call) and (call.ended or 0) < done for call in before):
                     suspects.discard(node)
                     yield (
                         f"`{node}` had only failed, and a save of life {life.number} stored an output of it",

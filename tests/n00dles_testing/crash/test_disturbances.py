@@ -13,6 +13,7 @@ import pytest
 import n00dles
 from n00dles_testing.crash import ExplorationError, ExplorationReport, explore
 from n00dles_testing.crash.assessment import not_disturbed
+from n00dles_testing.crash.clauses import JUDGED
 from n00dles_testing.crash.history import Life
 from n00dles_testing.crash.inner_loop import InnerLoop
 from n00dles_testing.crash.life import ReferenceExecutor
@@ -248,3 +249,27 @@ def test_more_lives_are_disturbed_in_all_the_given_ways() -> None:
 def test_what_is_not_known_is_refused_with_what_is() -> None:
     with pytest.raises(ExplorationError, match="how='gently' is not known; choose of kill, interrupt, cancel"):
         explore(pipelines.chain, {"topic": "x"}, how="gently")
+
+
+def test_what_completes_while_a_save_is_slow_may_be_stored_with_it() -> None:
+    attempts: list[str] = []
+
+    @n00dles.agent
+    async def steady(text: str) -> str:
+        await asyncio.sleep(0.005)
+        return text
+
+    @n00dles.agent(retry=n00dles.RetryPolicy(max_attempts=2))
+    async def flaky(text: str) -> str:
+        attempts.append(text)
+        if len(attempts) % 2:
+            raise ConnectionError("busy")
+        await asyncio.sleep(0.01)
+        return text
+
+    loop = InnerLoop(n00dles.pipeline(steady | flaky, name="flow"), ReferenceExecutor(), {"text": "tea"})
+    for point in loop.points([How.SLOW]):
+        case = loop.case((point,))
+
+        assert loop.vacuous(case, (point,)) == ""
+        assert [fault for clause in JUDGED for fault in clause.faults(case)] == []
