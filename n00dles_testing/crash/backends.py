@@ -68,7 +68,9 @@ class Setup:
         possible = self.backend.description.get("how", list(How))
         found = tuple(how for how in wanted if how in possible)
         if not found:
-            raise ExplorationError(f"{self.target} cannot be disturbed by {', '.join(wanted)}; it can by {possible}.")
+            raise ExplorationError(
+                f"{self.target} cannot be disturbed by {', '.join(wanted)}; it can by {', '.join(possible)}."
+            )
         if left := [how for how in wanted if how not in found]:
             self.notes.append(f"not tried, since {self.target} cannot be disturbed so: {', '.join(left)}")
         return found

@@ -48,7 +48,7 @@ class PlainLife:
         self._lock = threading.RLock()
         self._started: Counter[str] = Counter()
         self._returned: Counter[str] = Counter()
-        self._returned_in: dict[str, object] = {}
+        self._returned_in: dict[str, tuple[asyncio.Task[Any] | None, int]] = {}
         self._own_thread = 0
         self._known: set[str] = set()
         self._death: BaseException | None = None
@@ -145,10 +145,9 @@ class PlainLife:
                 self._report(self._needs[name], f"`{name}`, which needs it, was started", presumed=True)
             # Whoever goes on in the same place has had the time to save. A thread of a pool is no such place: who saves
             # may be whoever waits for it.
-            here = _place()
-            if here == self._own_thread or isinstance(here, asyncio.Task):
-                done = [other for other, place in self._returned_in.items() if place == here]
-                self._report(done, f"`{name}` was started after it had returned", presumed=True)
+            task, thread = _place()
+            if task is not None or thread == self._own_thread:
+                self._report(self._returned_here(), f"`{name}` was started after it had returned", presumed=True)
         self._emit(NodeStarted(run_id=self._run_id, node=name, attempt=attempt, arguments=arguments))
         return attempt
 
@@ -156,6 +155,7 @@ class PlainLife:
         self._refuse_the_dead()
         with self._lock:
             self._returned[name] += 1
+            self._returned_in.pop(name, None)
             self._returned_in[name] = _place()
         self._emit(
             NodeReturned(
@@ -174,9 +174,14 @@ class PlainLife:
         self._refuse_the_dead()
         if not _inside.get():
             with self._lock:
-                here = [node for node, place in self._returned_in.items() if place == _place()]
-                node = (here or list(self._returned_in) or [""])[-1]
+                node = (self._returned_here() or list(self._returned_in) or [""])[-1]
             self._emit(CheckpointWriting(run_id=self._run_id, node=node))
+
+    def _returned_here(self) -> list[str]:
+        """Return the functions that have returned in this task, or in this thread if no task runs in it."""
+        task, thread = _place()
+        places = self._returned_in.items()
+        return [node for node, (its, in_thread) in places if (its is task if task else in_thread == thread)]
 
     def _report(self, nodes: Sequence[str], why: str, *, presumed: bool) -> None:
         if set(nodes) - self._known:
@@ -203,9 +208,9 @@ class PlainLife:
             raise self._death
 
 
-def _place() -> object:
-    """Return what this goes on in: a task, or else a thread."""
+def _place() -> tuple[asyncio.Task[Any] | None, int]:
+    """Return the task, if one runs, and the thread in which this goes on."""
     try:
-        return asyncio.current_task() or threading.get_ident()
+        return asyncio.current_task(), threading.get_ident()
     except RuntimeError:
-        return threading.get_ident()
+        return None, threading.get_ident()

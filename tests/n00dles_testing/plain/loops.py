@@ -107,20 +107,17 @@ def stored_in_the_database(folder: str) -> list[str]:
 
 async def facts(topic: str) -> list[str]:
     await asyncio.sleep(0)
-    found = [topic]
-    return found
+    return [topic]
 
 
 async def images(topic: str) -> dict[str, str]:
     await asyncio.sleep(0)
-    found = {"cover": topic}
-    return found
+    return {"cover": topic}
 
 
 async def layout(facts: list[str], images: dict[str, str]) -> str:
     await asyncio.sleep(0)
-    page = f"{facts} {images}"
-    return page
+    return f"{facts} {images}"
 
 
 async def side_by_side(topic: str, folder: Path) -> str:
@@ -173,8 +170,7 @@ class Flow:
 
     async def tell(self, facts: list[str]) -> str:
         self.calls += 1
-        text = " ".join(facts)
-        return text
+        return " ".join(facts)
 
     def run(self, topic: str) -> str:
         state = load(self.folder)

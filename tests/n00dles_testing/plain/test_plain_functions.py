@@ -1,0 +1,192 @@
+"""A home-made loop is killed for real, resumed and judged: right ones pass, and each typical mistake is caught."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from n00dles_testing import CrashSafety, ExplorationError, PlainFunctions, Verdict, explore
+from n00dles_testing.cli import main
+from tests.n00dles_testing.plain import loops
+from tests.n00dles_testing.plain.mistakes import MISTAKES
+
+HERE = "tests.n00dles_testing.plain.loops"
+FAILING = Path(__file__).with_name("mistakes.py")
+INPUTS = {"topic": "x"}
+
+
+def test_a_loop_is_killed_by_signal_9_around_each_function_and_inside_each_save() -> None:
+    report = explore(loops.by_name_subject, INPUTS)
+
+    assert [str(row.point) for row in report.rows] == [
+        "run-started",
+        *(f"{kind}:research" for kind in ("before", "during", "after", "during-save")),
+        "during-save:research#2",
+        *(f"{kind}:write" for kind in ("before", "during", "after", "during-save")),
+        "during-save:write#2",
+        *(f"{kind}:publish" for kind in ("before", "during", "after", "during-save")),
+        "during-save:publish#2",
+        "run-finished",
+    ]
+    assert {row.killed_by for row in report.rows} == {signal.SIGKILL}
+    assert (report.verdict, report.mode, report.store) == (Verdict.PASS, "fork", "its own")
+
+
+def test_what_is_on_disk_is_what_the_loop_says() -> None:
+    report = explore(loops.by_name_subject, INPUTS, at=["during-save:write", "before:publish"])
+
+    on_disk = {str(row.point): (row.on_disk, row.calls) for row in report.rows}
+    assert on_disk == {
+        "during-save:write": (("research",), 4),
+        "before:publish": (("research", "write"), 3),
+    }
+
+
+def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() -> None:
+    report = explore(loops.blind_subject, INPUTS, at=["write"])
+
+    verdicts = {clause.clause: clause for clause in report.clauses}
+    assert {row.on_disk for row in report.rows} == {None}
+    assert report.rows[0].story[1] == "on disk  not known"
+    assert (verdicts["E01"].verdict, verdicts["E02"].verdict) == (Verdict.NOT_APPLICABLE, Verdict.PASS)
+    assert "not known without stored=" in verdicts["E01"].reason
+
+
+@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class"])
+def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
+    report = explore(f"{HERE}:{name}_subject", INPUTS)
+
+    assert report.findings == ()
+    assert report.ok
+    assert {row.killed_by for row in report.rows} == {signal.SIGKILL}
+
+
+@pytest.mark.parametrize("name", ["by_name", "blind", "list", "database", "async", "thread", "blind_thread", "class"])
+def test_it_passes_in_process_as_well_and_in_chains_of_kills(name: str) -> None:
+    report = explore(f"{HERE}:{name}_subject", INPUTS, mode="in-process", lives=3, budget=40)
+
+    assert report.findings == ()
+    assert report.ok
+
+
+def test_each_life_may_be_a_fresh_interpreter() -> None:
+    report = explore(loops.list_subject, INPUTS, mode="spawn", at=["during:write"])
+
+    assert (report.verdict, report.rows[0].killed_by) == (Verdict.PASS, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", ["cancel", "timeout", "interrupt"])
+def test_a_loop_that_is_a_coroutine_can_be_told_to_end(how: str) -> None:
+    report = explore(loops.async_subject, INPUTS, how=how)
+
+    told = {clause.clause: clause.verdict for clause in report.clauses}
+    assert report.ok, report.findings
+    assert told["E13"] is Verdict.PASS
+
+
+def test_one_that_is_not_can_only_be_killed() -> None:
+    with pytest.raises(ExplorationError, match="cannot be disturbed by cancel; it can by kill"):
+        explore(loops.list_subject, INPUTS, how="cancel")
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.__name__)
+def test_a_typical_mistake_is_caught_by_its_clauses_alone(mistake: Callable[..., Any]) -> None:
+    knowing = PlainFunctions(mistake, loops.NODES, stored=loops.stored)
+    blind = PlainFunctions(mistake, loops.NODES)
+
+    broken = [
+        {clause.clause for clause in explore(subject, INPUTS, mode="in-process").clauses if not clause.ok}
+        for subject in (knowing, blind)
+    ]
+
+    assert tuple(broken) == MISTAKES[mistake]
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "sentence"),
+    [
+        (
+            "at_the_end",
+            "before:write",
+            "`write` was started in life 1 before the output of `research` was in the store",
+        ),
+        ("early", "before:write", "though its output was in the store as `write` started in life 1"),
+        (
+            "text",
+            "before:write",
+            "`write` got \"['x', 'a fact']\" on resume (life 2, facts) where it got a list before",
+        ),
+        ("in_place", "during-save:write", "the resumed run failed: JSONDecodeError"),
+        ("forgets", "run-finished", "the run was finished, and life 2 called `research`, `write`, `publish` again"),
+    ],
+)
+def test_a_mistake_is_told_in_one_sentence(name: str, at: str, sentence: str) -> None:
+    mistake = next(mistake for mistake in MISTAKES if name in mistake.__name__)
+    subject = PlainFunctions(mistake, loops.NODES, stored=loops.stored)
+
+    report = explore(subject, INPUTS, mode="in-process", at=[at])
+
+    assert any(sentence in finding.message for finding in report.findings), [f.message for f in report.findings]
+
+
+def test_a_test_fails_with_the_story_of_a_mistake() -> None:
+    mistake = next(mistake for mistake in MISTAKES if mistake.__name__ == "resumes_one_step_early")
+
+    with pytest.raises(AssertionError, match=r"life 2   research AGAIN"):
+        CrashSafety().check(PlainFunctions(mistake, loops.NODES, stored=loops.stored), at=["write"], topic="x")
+
+
+def test_a_test_passes_for_a_loop_that_is_right() -> None:
+    report = CrashSafety().check(loops.by_name_subject, at=["write"], topic="x")
+
+    assert (report.mode, report.verdict) == ("fork", Verdict.PASS)
+
+
+def test_the_command_explores_a_loop_and_replays_what_it_found(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.py"
+    loop.write_text(
+        "from n00dles_testing import PlainFunctions\n"
+        "from tests.n00dles_testing.plain import loops, mistakes\n"
+        "subject = PlainFunctions(mistakes.resumes_one_step_early, loops.NODES, stored=loops.stored)\n"
+    )
+
+    explored = CliRunner().invoke(main, ["explore", f"{loop}:subject", "--input", "topic=x", "--at", "before:write"])
+    token = explored.output.split("n00dles-testing replay ")[1].split()[0]
+    replayed = CliRunner().invoke(main, ["replay", token])
+
+    assert (explored.exit_code, replayed.exit_code) == (1, 1)
+    for output in (explored.output, replayed.output):
+        assert "`research` was called again in life 2" in output
+
+
+@pytest.mark.parametrize("option", ["store", "executor"])
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_a_loop_brings_its_own_store_and_executor(option: str, mode: str) -> None:
+    with pytest.raises(ExplorationError, match=f"runs and saves by itself, so {option}='a:b' has no use"):
+        explore(f"{HERE}:list_subject", INPUTS, mode=mode, **{option: "a:b"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_inputs_that_the_loop_does_not_take_are_named(mode: str) -> None:
+    with pytest.raises(ExplorationError, match=r"by_name: .*'topik'|by_name: missing a required argument: 'topic'"):
+        explore(f"{HERE}:by_name_subject", {"topik": "x"}, mode=mode)
+
+
+def test_a_function_with_several_calls_in_a_run_is_refused() -> None:
+    def loop(topic: str, folder: Path) -> Any:
+        return [loops.research(topic), loops.research(topic)]
+
+    with pytest.raises(ExplorationError, match="`research` returned 2 times in one run"):
+        explore(PlainFunctions(loop, [loops.research]), INPUTS, mode="in-process")
+
+
+def test_a_name_that_stored_should_not_have_given_is_told() -> None:
+    subject = PlainFunctions(loops.by_name, loops.NODES, stored=lambda folder: ["step-1"])
+
+    with pytest.raises(ExplorationError, match=r"stored= named 'step-1', which is none of the functions"):
+        explore(subject, INPUTS, mode="in-process")
