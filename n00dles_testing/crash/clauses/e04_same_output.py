@@ -22,6 +22,7 @@ from ..case import Case
 from ..history import Call, Life
 from ..typed import first_difference, show
 from .documentation import documented
+from .e17_finished_stays_finished import results
 from .endings import failed_nodes, raised, segments, stalled_lives
 from .wording import at
 
@@ -31,7 +32,7 @@ __all__ = ["CLAUSE"]
 def same_output(case: Case) -> Iterator[tuple[str, str]]:
     """Yield how the end of the run differs from that of the undisturbed one."""
     last = case.history.working[-1]
-    if last.was_finished:
+    if last.was_finished and results(case):
         return  # what it returns is the affair of E17
     outcome = case.history.outcome
     usual = case.baseline.outcome

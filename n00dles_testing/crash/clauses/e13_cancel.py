@@ -80,8 +80,8 @@ def _wrong_end(life: Life) -> Iterator[tuple[str, str]]:
 
 
 def _has_a_reason(life: Life) -> bool:
-    """Whether the store is at fault, or a node has failed by itself: the run may end for either."""
-    return life.outcomes[0].get("blame") == "store" or bool(failed_nodes(life))
+    """Whether the store is at fault, or a node: in this life, or in earlier ones if this one calls none."""
+    return life.outcomes[0].get("blame") == "store" or bool(failed_nodes(life)) or not life.calls
 
 
 def _goes_on(life: Life) -> Iterator[tuple[str, str]]:

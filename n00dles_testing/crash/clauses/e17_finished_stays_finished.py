@@ -20,15 +20,16 @@ from ..case import Case
 from ..history import same
 from ..typed import show
 from .documentation import documented
+from .endings import until_finished
 from .wording import named, whose_fault
 
-__all__ = ["CLAUSE"]
+__all__ = ["CLAUSE", "results"]
 
 
 def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
     """Yield calls of a finished run, and results that are not its own."""
     finished = [life for life in case.history.lives if life.was_finished]
-    known = _results(case)
+    known = results(case)
     for life in finished:
         nodes = list(dict.fromkeys(call.node for call in life.calls))
         if nodes:
@@ -47,14 +48,14 @@ def finished_stays_finished(case: Case) -> Iterator[tuple[str, str]]:
                 )
 
 
-def _results(case: Case) -> list[Any]:
-    """Return what a finished run may give: what the life that finished it gave, or else the undisturbed run."""
-    given = [
-        life.outcomes[-1]["output"]
-        for life in case.history.working
-        if not life.was_finished and life.outcomes and life.outcomes[-1]["ok"]
-    ]
-    is_known = case.baseline.finishes and not case.baseline.unsettled_output
+def results(case: Case) -> list[Any]:
+    """Return what the finished run may give: what the life that finished it gave, or else the undisturbed run.
+
+    Of a run that a resumed life has finished, and was killed before it gave anything, only E04 can tell.
+    """
+    lives = until_finished(case.history)
+    given = [life.outcomes[-1]["output"] for life in lives if life.outcomes and life.outcomes[-1]["ok"]]
+    is_known = len(lives) == 1 and case.baseline.finishes and not case.baseline.unsettled_output
     return [*given, *([case.baseline.outcome.get("output")] if is_known else [])]
 
 

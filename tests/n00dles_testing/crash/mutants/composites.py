@@ -72,7 +72,7 @@ class TakesTheOtherRoute(Executor):
     """Evaluates a branch again after a resume, by another input."""
 
     breaks = "E07"
-    also = frozenset({"E17"}) | RESUMES
+    also = frozenset({"E01", "E17"}) | RESUMES  # what follows the other route has what it needs from none
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         return patch.object(Execution, "_branch_step", _next_route) if life.inputs is None else nullcontext()
