@@ -136,8 +136,12 @@ def _step(step: StepSpec, node: Callable[[NodeSpec], NodeSpec | None]) -> Iterat
     elif isinstance(step, BranchSpec):
         routes = [(route, mapped((route.step,), node)) for route in step.routes]
         default = () if step.default is None else mapped((step.default,), node)
-        left = tuple(replace(route, step=steps[0]) for route, steps in routes if steps)
-        yield replace(step, routes=left, default=default[0] if default else None)
+        # Keys whose route is gone lead where another one does.
+        homeless = tuple(key for route, steps in routes if not steps for key in route.keys)
+        left = [replace(route, step=steps[0]) for route, steps in routes if steps]
+        if left:
+            left[-1] = replace(left[-1], keys=(*left[-1].keys, *homeless))
+        yield replace(step, routes=tuple(left), default=default[0] if default else None)
     else:
         inner = mapped(step.steps, node)
         if inner:

@@ -55,22 +55,26 @@ def _plan(draw: st.DrawFn, spec: PipelineSpec) -> Plan:
         ]
         if inside:
             return (draw(st.sampled_from(inside)),) * POISON_LIVES
+    if kind == "telling":
+        telling = _telling(passed, spec)
+        if telling:
+            return (draw(st.sampled_from(telling)).point,)
     if kind == "await":
         at = Point(Kind.AWAIT, occurrence=draw(st.integers(1, _MOST_AWAITS)), how=draw(_CUT_SHORT))
         return (at,)
     if kind == "create":
-        return (Point(draw(_CREATIONS)), *_lives(draw, spec, passed, MOST_LIVES - 1 if draw(st.booleans()) else 0))
-    return _lives(draw, spec, passed, MOST_LIVES)
+        return (Point(draw(_CREATIONS)), *_lives(draw, passed, MOST_LIVES - 1 if draw(st.booleans()) else 0))
+    return _lives(draw, passed, MOST_LIVES)
 
 
-def _lives(draw: st.DrawFn, spec: PipelineSpec, passed: tuple[Moment, ...], most: int) -> Plan:
+def _lives(draw: st.DrawFn, passed: tuple[Moment, ...], most: int) -> Plan:
     plan: list[Point] = []
     for _ in range(most):
         how = draw(_HOWS)
         fitting = [moment for moment in passed if moment.point.allows(how)]
         if not fitting:
             how, fitting = How.KILL, list(passed)
-        moment = draw(st.sampled_from([*fitting, *_telling(fitting, spec)]))
+        moment = draw(st.sampled_from([*fitting, *_often(fitting)]))
         plan.append(moment.point.disturbed(how))
         passed = moments_after(passed, moment)
         if not passed or not draw(st.booleans()):
@@ -78,21 +82,25 @@ def _lives(draw: st.DrawFn, spec: PipelineSpec, passed: tuple[Moment, ...], most
     return tuple(plan)
 
 
-def _telling(passed: list[Moment], spec: PipelineSpec) -> list[Moment]:
-    """Return moments at which most goes wrong, to be drawn again, and so more often.
+def _telling(passed: tuple[Moment, ...], spec: PipelineSpec) -> list[Moment]:
+    """Return the moments at which most goes wrong, if `spec` has any.
 
-    That is when a node has returned and is not saved, above all in a fan-out; when it has just been saved, above all on
-    a route; and between two attempts.
+    That is when a member of a fan-out has returned and is not saved, when a routed node is called or has just been
+    saved, and between two attempts.
     """
     sides, routed = _places(spec)
-    found: list[Moment] = []
-    for moment in passed:
-        point = moment.point
-        times = 2 * (point.kind in (Kind.AFTER, Kind.AFTER_SAVE)) + 3 * (point.occurrence > 1)
-        times += 4 * (point.kind is Kind.AFTER and point.subject in sides)
-        times += 4 * (point.kind in (Kind.DURING, Kind.AFTER_SAVE) and point.subject in routed)
-        found += [moment] * times
-    return found
+    return [
+        moment
+        for moment in passed
+        if (moment.point.kind is Kind.AFTER and moment.point.subject in sides)
+        or (moment.point.kind in (Kind.DURING, Kind.AFTER_SAVE) and moment.point.subject in routed)
+        or moment.point.occurrence > 1
+    ]
+
+
+def _often(passed: list[Moment]) -> list[Moment]:
+    """Return moments to be drawn more often: a node has returned and is not saved, or has just been saved."""
+    return [moment for moment in passed if moment.point.kind in (Kind.AFTER, Kind.AFTER_SAVE)] * 2
 
 
 @lru_cache(maxsize=64)
@@ -111,6 +119,6 @@ def _groups(steps: tuple[StepSpec, ...]) -> Iterator[StepSpec]:
             yield from _groups(step.members if isinstance(step, FanOutSpec) else step.steps)
 
 
-_KINDS = st.sampled_from((*("lives",) * 15, "create", "await", "poison", "poison"))
+_KINDS = st.sampled_from((*("lives",) * 9, *("telling",) * 6, "create", "await", "poison", "poison"))
 _CUT_SHORT = st.sampled_from((How.CANCEL, How.TIMEOUT))
 _CREATIONS = st.sampled_from((Kind.BEFORE_CREATE, Kind.AFTER_CREATE))
