@@ -14,7 +14,7 @@ from .crash.backends import Environment
 from .crash.player import Paid
 from .crash.points import How
 from .llm import LLMServer
-from .targets import load_target
+from .targets import brings_its_pipeline, load_target
 from .verdicts import Verdict
 
 __all__ = ["LazyLLM", "PluginCrashSafety", "counts"]
@@ -69,11 +69,14 @@ class PluginCrashSafety(CrashSafety):
 def needs_llm(pipeline: Any) -> bool:
     """Whether a pipeline calls a model through an SDK that does not already lead to this machine.
 
-    Models with a provider of their own, and base URLs on the loopback interface, are the test's affair.
+    Models with a provider of their own, and base URLs on the loopback interface, are the test's affair. What a
+    home-made loop calls cannot be told, and must not be paid for.
     """
     step = load_target(pipeline, "pipeline") if isinstance(pipeline, str) else pipeline
-    if not isinstance(step, Step) or _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL"):
+    if _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL"):
         return False
+    if not isinstance(step, Step):
+        return brings_its_pipeline(step)
     lineups = (agent.lineup() for agent in step.agents())
     return any(agent.model is not None and agent.provider is None for lineup in lineups for agent in lineup)
 

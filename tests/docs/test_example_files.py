@@ -33,7 +33,7 @@ def python(folder: Path, environment: dict[str, str], *arguments: str) -> subpro
 
 
 def test_there_are_examples() -> None:
-    assert {path.name for path in EXAMPLES} >= {"body.py", "content.py", "my_store.py", "triage.py"}
+    assert {path.name for path in EXAMPLES} >= {"body.py", "content.py", "home_made_loop.py", "my_store.py", "triage.py"}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -47,7 +47,12 @@ def test_an_import_prints_nothing_and_leaves_nothing(example: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("body.py", "'the' occurs 2 times"), ("content.py", " tokens, "), ("triage.py", "{'sent': ")],
+    [
+        ("body.py", "'the' occurs 2 times"),
+        ("content.py", " tokens, "),
+        ("home_made_loop.py", "published 6 words"),
+        ("triage.py", "{'sent': "),
+    ],
 )
 def test_an_example_runs(name: str, said: str, tmp_path: Path, environment: dict[str, str]) -> None:
     done = python(tmp_path, environment, str(ROOT / "docs" / "examples" / name))

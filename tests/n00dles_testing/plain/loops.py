@@ -187,6 +187,30 @@ def as_a_class(topic: str, workdir: Path) -> str:
     return Flow(workdir).run(topic)
 
 
+def ask(topic: str) -> str:
+    """Ask a model, as a program does that has never heard of n00dles."""
+    from openai import OpenAI
+
+    with OpenAI(api_key=os.environ.get("OPENAI_API_KEY", "none")) as client:
+        reply = client.chat.completions.create(model="gpt-4o-mini", messages=[{"role": "user", "content": topic}])
+    return str(reply.choices[0].message.content)
+
+
+def shout(answer: str) -> str:
+    return answer.upper()
+
+
+def with_a_model(topic: str, folder: Path) -> str:
+    state = load(folder)
+    if "ask" not in state:
+        state["ask"] = ask(topic)
+        save(folder, state)
+    if "shout" not in state:
+        state["shout"] = shout(state["ask"])
+        save(folder, state)
+    return str(state["shout"])
+
+
 by_name_subject = PlainFunctions(by_name, NODES, stored=stored)
 blind_subject = PlainFunctions(by_name, NODES)
 list_subject = PlainFunctions(from_a_list, NODES, stored=stored)
@@ -195,3 +219,4 @@ async_subject = PlainFunctions(side_by_side, [facts, images, layout], needs={"im
 thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"images": []}, stored=pickled)
 blind_thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"images": []})
 class_subject = PlainFunctions(as_a_class, [Flow.gather, Flow.tell], stored=stored, folder="workdir")
+model_subject = PlainFunctions(with_a_model, [ask, shout], stored=stored)

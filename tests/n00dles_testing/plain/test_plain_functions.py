@@ -147,6 +147,13 @@ def test_a_test_passes_for_a_loop_that_is_right() -> None:
     assert (report.mode, report.verdict) == ("fork", Verdict.PASS)
 
 
+def test_a_model_that_a_function_calls_is_played_and_what_it_is_paid_for_is_counted(crash_safety: CrashSafety) -> None:
+    report = crash_safety.check(loops.model_subject, at=["after:ask", "before:shout"], topic="x")
+
+    assert report.paid == 1
+    assert {str(row.point): row.paid for row in report.rows} == {"after:ask": 2, "before:shout": 1}
+
+
 def test_the_command_explores_a_loop_and_replays_what_it_found(tmp_path: Path) -> None:
     loop = tmp_path / "loop.py"
     loop.write_text(
