@@ -15,6 +15,7 @@ from ..verdicts import Verdict
 from .assessment import clause_results
 from .backends import Environment, prepare
 from .budget import Budget
+from .clauses.advice import advice
 from .exploration import ExplorationError, ExplorationReport, Progress
 from .player import Paid, Player
 from .points import How, Plan
@@ -102,7 +103,7 @@ def explore(
 def _report(player: Player, trial: Trial, started: float, *, allow_unknown: bool) -> ExplorationReport:
     setup, rows, usual = player.setup, trial.rows, trial.usual
     clauses = clause_results(rows, [run.history for run in usual.runs], usual.baseline, player.replay(()))
-    notes = [*setup.notes, *usual.notes, *trial.notes]
+    notes = [*setup.notes, *usual.notes, *trial.notes, *advice(trial.histories)]
     if not setup.is_private and any(row.verdict is not Verdict.PASS for row in rows):
         notes.append(
             f"runs that came to no good end are left in {setup.store_name}; their ids begin with {player.prefix}"

@@ -16,6 +16,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, cast
 
+from n00dles import idempotency
 from n00dles.agent import Agent
 from n00dles.events import Event
 from n00dles.idempotency import current_idempotency_key
@@ -173,7 +174,10 @@ def callees(pipeline: Pipeline) -> list[Callee]:
 @contextmanager
 def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     """Wrap the agents of `pipeline` while inside; afterwards they are as they were."""
-    changed: list[tuple[Agent, str, Any]] = []
+    changed: list[tuple[Any, str, Any]] = [
+        (idempotency, "current_idempotency_key", idempotency.current_idempotency_key)
+    ]
+    idempotency.current_idempotency_key = _noted(trigger.ledger)
     if trigger.ledger.life % 2 == 0:
         trigger.order = ReverseOrder(pipeline, trigger.calling)
     try:
@@ -189,6 +193,16 @@ def instrumented(pipeline: Pipeline, trigger: Trigger) -> Iterator[None]:
     finally:
         for agent, name, before in changed:
             setattr(agent, name, before)
+
+
+def _noted(ledger: Ledger) -> Any:
+    """Return what stands in for `current_idempotency_key` where a body asks for its key."""
+
+    def asked_for(purpose: str = "") -> str | None:
+        ledger.write("key_read", key=current_idempotency_key())
+        return current_idempotency_key(purpose)
+
+    return asked_for
 
 
 def _recorded_body(callee: Callee, body: Callable[..., Any], trigger: Trigger) -> Callable[..., Any]:

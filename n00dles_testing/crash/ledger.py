@@ -10,6 +10,7 @@ Kinds of entries:
   the store holds as the life starts), `outcome` (how the run ended);
 - `create_start`, `create_end` (`load_or_create` was asked, and gave a record);
 - `call_start`, `call_end` (a node's body or its provider was called, and returned or raised);
+- `key_read` (a body has asked for its idempotency key);
 - `llm_request` (the request, byte for byte), `llm_reply`;
 - `save_start`, `save_end` (a save was handed to the store, and was acknowledged or refused);
 - `event` (what the executor said; the judge believes the others where they disagree);

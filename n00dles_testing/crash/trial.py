@@ -9,6 +9,7 @@ from ..verdicts import Verdict
 from .assessment import TOO_LATE, Played, assess
 from .budget import Budget
 from .exploration import ExplorationError, ExplorationRow, Progress
+from .history import History
 from .player import Player
 from .points import How, Kind, Plan, choose
 from .undisturbed import Usual, doubted, ways_to_disturb
@@ -47,6 +48,11 @@ class Trial:
     def rows(self) -> tuple[ExplorationRow, ...]:
         """What was tried, in the order of the plans."""
         return tuple(self._rows[plan] for plan in self._plans)
+
+    @property
+    def histories(self) -> list[History]:
+        """What happened in each of them."""
+        return [self._played[plan].history for plan in self._plans]
 
     def as_planned(self, plans: Sequence[Plan], *, at: Sequence[str] | None, budget: Budget) -> None:
         """Try the chosen ones of `plans`. Raises `ExplorationError` for an entry of `at` that fits none."""
