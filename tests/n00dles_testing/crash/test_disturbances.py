@@ -273,3 +273,21 @@ def test_what_completes_while_a_save_is_slow_may_be_stored_with_it() -> None:
 
         assert loop.vacuous(case, (point,)) == ""
         assert [fault for clause in JUDGED for fault in clause.faults(case)] == []
+
+
+class Hesitating(n00dles.InMemoryStateStore):
+    """Gives way before it saves, so that a cancellation comes first."""
+
+    async def save(self, run_id: str, ctx: n00dles.PipelineContext) -> None:
+        await asyncio.sleep(0)
+        await super().save(run_id, ctx)
+
+
+def test_what_a_cancelled_run_had_in_hand_is_not_there_for_the_next_process() -> None:
+    loop = InnerLoop(pipelines.chain, ReferenceExecutor(), {"topic": "x"}, make_store=Hesitating)
+
+    first, second = loop.case(plan("cancel@before-save:edit")).history.working
+
+    assert first.outcomes[-1]["error"] == "CancelledError"
+    assert second.stored == ["draft"]
+    assert [call.node for call in second.calls] == ["edit", "publish"]
