@@ -245,10 +245,10 @@ def explore(
 ) -> None:
     """Kill a pipeline at each of its crash points, resume it, and judge.
 
-    TARGET is package.module:pipeline, or path/to/file.py:pipeline; in the place of a pipeline may stand a PlainFunctions,
-    which is a home-made loop. It is run undisturbed first; then, for each moment at which its process can die, once
-    more: killed there by SIGKILL, resumed in a fresh process, and held against the undisturbed run. With --how it is
-    cancelled, interrupted or timed out there as well, or its store fails.
+    TARGET is package.module:pipeline, or path/to/file.py:pipeline; a PlainFunctions, which is a home-made loop, may
+    stand in the place of a pipeline. It is run undisturbed first; then, for each moment at which its process can die,
+    once more: killed there by SIGKILL, resumed in a fresh process, and held against the undisturbed run. With --how it
+    is cancelled, interrupted or timed out there as well, or its store fails.
     """
     from .command_explore import run_explore
     from .command_inputs import InputSyntaxError, read_inputs

@@ -16,12 +16,15 @@ def advice(histories: Iterable[History]) -> list[str]:
     A kill between a node's effect and its checkpoint has it called again, whatever the executor does. A body that has
     asked for its idempotency key knows that; one that is a pure function need not care.
     """
+    histories = list(histories)
     nodes = list(dict.fromkeys(node for history in histories for node in called_again(history)))
     if not nodes:
         return []
+    has_keys = any(call.key is not None for history in histories for call in history.calls)
+    key = "idempotency_key()" if has_keys else "a key made from the run and the node"
     return [
-        f"{named(nodes)} may run twice: a kill can fall between a node's effect and its checkpoint; give "
-        "idempotency_key() along with whatever it does outside"
+        f"{named(nodes)} may run twice: a kill can fall between a node's effect and its checkpoint; give {key} along "
+        "with whatever it does outside"
     ]
 
 

@@ -184,6 +184,14 @@ def test_inputs_that_the_loop_does_not_take_are_named(mode: str) -> None:
         explore(f"{HERE}:by_name_subject", {"topik": "x"}, mode=mode)
 
 
+def test_what_may_happen_twice_is_told_without_a_key_that_there_is_not() -> None:
+    report = explore(loops.by_name_subject, INPUTS, mode="in-process", at=["after:publish"])
+
+    (advice,) = [note for note in report.notes if "twice" in note]
+    assert advice.startswith("`publish` may run twice")
+    assert "give a key made from the run and the node" in advice
+
+
 def test_a_function_with_several_calls_in_a_run_is_refused() -> None:
     def loop(topic: str, folder: Path) -> Any:
         return [loops.research(topic), loops.research(topic)]
