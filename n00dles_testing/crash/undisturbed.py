@@ -88,7 +88,12 @@ def points_of_life(history: History, life: int, until: float = float("inf")) -> 
 
 
 def ways_to_disturb(history: History, life: int, hows: Sequence[How], lines: Mapping[str, int]) -> list[Point]:
-    """Return where a life that was left alone can be disturbed, and how. `lines` see `PlannedRun`."""
+    """Return where a life that was left alone can be disturbed, and how; nowhere in one after the end of the run.
+
+    `lines` see `PlannedRun`.
+    """
+    if history.again is not None and history.again.number == life:
+        return []
     moments = [point for point in points_of_life(history, life) if not _is_hidden(point, history, lines)]
     in_time = set(points_of_life(history, life, _went_on_until(history, life)))
     return [

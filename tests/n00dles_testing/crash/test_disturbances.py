@@ -246,6 +246,18 @@ def test_more_lives_are_disturbed_in_all_the_given_ways() -> None:
     assert report.verdict is Verdict.PASS
 
 
+def test_a_run_that_has_finished_in_spite_of_a_fault_has_no_other_life_to_be_disturbed() -> None:
+    report = explore(
+        pipelines.chain, {"topic": "x"}, mode="in-process", how=["slow", "refused-once"], at=["edit"], lives=3
+    )
+
+    assert [" ".join(map(str, row.plan)) for row in report.rows] == [
+        "refused-once@before-save:edit",
+        "slow@before-save:edit",
+    ]
+    assert report.verdict is Verdict.PASS
+
+
 def test_what_is_not_known_is_refused_with_what_is() -> None:
     with pytest.raises(ExplorationError, match="how='gently' is not known; choose of kill, interrupt, cancel"):
         explore(pipelines.chain, {"topic": "x"}, how="gently")
