@@ -108,24 +108,21 @@ class LeaseLines:
 
     def claim(self) -> int:
         """Lock a line that nobody has locked, and return it."""
-        line: int
         if len(self._read()) > _PIECE and not self._own and _lock(self._descriptor, 0, _GATE):
             # Many runs were held at once; now none is.
             os.ftruncate(self._descriptor, 0)
             fcntl.lockf(self._descriptor, fcntl.LOCK_UN, _GATE, 0)
             self._text = None
         length = len(self._read()) // _LINE
-        for line in (min(self._last, length), *range(min(length, _FIRST_LINES))):
-            if self._take(line):
-                return line
-        if length and length % _SWEEP_LINES == 0:
-            self._sweep(length)
-        text = self._read()
-        blank = [at for at in range(length) if text[at * _LINE] != _BEGIN]
-        for line in (*blank, length):
-            if self._take(line):
-                return line
-        raise OthersTurnError
+        taken = self._take_first([min(self._last, length), *range(min(length, _FIRST_LINES))])
+        if taken is None:
+            if length and length % _SWEEP_LINES == 0:
+                self._sweep(length)
+            text = self._read()
+            taken = self._take_first([*(at for at in range(length) if text[at * _LINE] != _BEGIN), length])
+        if taken is None:
+            raise OthersTurnError
+        return taken
 
     def lock_again(self, line: int) -> None:
         """Lock a line that is owned, should somebody in this process have opened and closed the file."""
@@ -185,12 +182,14 @@ class LeaseLines:
             self._text = text
         return self._text
 
-    def _take(self, line: int) -> bool:
-        if line in self._own or not _lock(self._descriptor, line * _LINE, _LINE):
-            return False
-        self._own.add(line)
-        self._last = line
-        return True
+    def _take_first(self, lines: list[int]) -> int | None:
+        """Lock the first of these lines that nobody has locked, and return it."""
+        for line in lines:
+            if line not in self._own and _lock(self._descriptor, line * _LINE, _LINE):
+                self._own.add(line)
+                self._last = line
+                return line
+        return None
 
     def _unlock(self, line: int) -> None:
         fcntl.lockf(self._descriptor, fcntl.LOCK_UN, _LINE, line * _LINE)

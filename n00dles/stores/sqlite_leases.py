@@ -126,15 +126,12 @@ class LeaseFile:
     def _line_for(self, run_id: str, mine: _Held | None) -> int:
         """Return a line of this process for the run. Raises `RunLockedError` if another process holds it."""
         for found in self._lines.find(run_id):
-            if mine is not None and found.line == mine.line:
-                return found.line  # it has expired, and nobody else has noticed
-            if self._lines.is_held(found.line):
+            if (mine is None or found.line != mine.line) and self._lines.is_held(found.line):
                 if time.monotonic() < found.expires:
                     raise run_locked_error(found.lease)
                 self._lines.blank(found.line)
-        if mine is not None:
-            self._drop(mine)
-        return self._lines.claim()
+        # The line of an expired lease of ours is still locked, also if another process has taken the run meanwhile.
+        return self._lines.claim() if mine is None else mine.line
 
     def _hold(self, lease: Lease, ttl: float, line: int) -> None:
         expires = time.monotonic() + ttl
@@ -203,6 +200,6 @@ def wait_for_turn(work: Callable[[], T], seconds: float) -> T:
             if time.monotonic() > deadline:
                 raise StateStoreError(
                     f"another process has been at the file of leases for more than {seconds:g} s. It was stopped at "
-                    "that very moment: continue it (kill -CONT), or end it."
+                    "that very moment, as it seems: continue it (kill -CONT), or end it."
                 ) from None
         time.sleep(_PAUSE)

@@ -147,6 +147,21 @@ def test_a_holder_that_lives_and_whose_lease_has_expired_untaken_renews_it(
     assert told(hasty, "renew") == "done"
 
 
+def test_a_run_that_another_process_has_taken_over_and_left_can_be_acquired_here_again(tmp_path: Path) -> None:
+    async def work(store: SQLiteStateStore) -> tuple[str, str, Lease]:
+        first = await store.acquire("r", "A", 0.01)
+        await asyncio.sleep(0.02)
+        taken = python(ASKER, cwd=tmp_path)
+        second = await store.acquire("r", "C", LONG)
+        with pytest.raises(RunLockedError, match="was taken over by C"):
+            await store.renew(first, LONG)
+        return taken, python(ASKER, cwd=tmp_path), second
+
+    taken, then, second = with_store(tmp_path / "runs.db", work)
+
+    assert (taken, then, second.holder) == ("free\n", "held by C\n", "C")
+
+
 def test_two_objects_and_a_link_stand_for_one_file(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
 
