@@ -7,5 +7,6 @@ and `place` is the folder of one run.
 from __future__ import annotations
 
 from .functions import PlainFunctions
+from .nodes import each
 
-__all__ = ["PlainFunctions"]
+__all__ = ["PlainFunctions", "each"]

@@ -15,7 +15,7 @@ from n00dles.result import RunResult
 from n00dles.threads import call_in_thread
 
 from .life import PlainLife
-from .nodes import all_needs, plain_nodes
+from .nodes import Item, all_needs, plain_name, plain_nodes
 from .place import Place, Stored
 
 __all__ = ["PlainFunctions"]
@@ -50,14 +50,15 @@ class PlainFunctions:
     unless `needs` says otherwise: `needs={"images": []}` needs none. `stored` names those whose outputs are stored in a
     folder; without it, that is concluded from the functions that were started, and some faults are told less exactly.
 
-    A function has one call in a run. The loop keeps its checkpoints below the folder; saves that are made by C
-    libraries (SQLite) are killed before and after, and not inside. Raises `ConfigurationError`.
+    A function has one call in a run, unless its calls are listed by `each`. The loop keeps its checkpoints below the
+    folder; saves that are made by C libraries (SQLite) are killed before and after, and not inside. Raises
+    `ConfigurationError`.
     """
 
     def __init__(
         self,
         loop: Callable[..., Any],
-        nodes: Sequence[Callable[..., Any]],
+        nodes: Sequence[Callable[..., Any] | Item],
         *,
         needs: Mapping[str, Sequence[str]] | None = None,
         stored: Stored | None = None,
@@ -76,7 +77,7 @@ class PlainFunctions:
                 f"{self.name} has no parameter {folder!r}, by which it is told where to keep its checkpoints; each run "
                 "needs a folder of its own. Add one, or name it: PlainFunctions(…, folder='state_folder')."
             )
-        self.pipeline = Pipeline([node.agent for node in self.nodes.values()], name=_plain_name(self.name))
+        self.pipeline = Pipeline([node.agent for node in self.nodes.values()], name=plain_name(self.name))
 
     def __repr__(self) -> str:
         return f"<plain functions {', '.join(self.nodes)} in {self.name}>"
@@ -148,7 +149,3 @@ class PlainFunctions:
             known = [name for name in self._signature.parameters if name not in (self._folder, "run_id")]
             raise InputsError(f"{self.name}: {error}. Its inputs are: {', '.join(known) or 'none'}.") from error
         return given
-
-
-def _plain_name(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in name)

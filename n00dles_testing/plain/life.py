@@ -19,7 +19,7 @@ from n00dles.events import Event, NodeReturned, NodeStarted, Observer, Observers
 
 from .events import CheckpointWriting, KnownStored
 from .interception import intercepted
-from .nodes import PlainNode
+from .nodes import PlainNode, pick
 from .place import Place
 from .writes import watching_writes
 
@@ -85,18 +85,21 @@ class PlainLife:
         for name, times in self._returned.items():
             if times > 1:
                 raise ConfigurationError(
-                    f"`{name}` returned {times} times in one run. Its calls cannot be told apart, so it may have "
-                    "one in a run; write a function for each (def summarise_first(): return summarise(1)), and list "
-                    "those."
+                    f"`{name}` returned {times} times in one run, and these calls cannot be told apart. List them by "
+                    f"a parameter that differs: nodes=[…, *each({name}, 'chapter', [1, 2])]."
                 )
 
     def _handlers(self) -> dict[FunctionType, Callable[..., Any]]:
+        nodes: dict[FunctionType, list[PlainNode]] = {}
+        for node in self._nodes.values():
+            nodes.setdefault(node.function, []).append(node)
         return {
-            node.function: partial(self._called_async if node.is_async else self._called, node)
-            for node in self._nodes.values()
+            function: partial(self._called_async if of_function[0].is_async else self._called, of_function)
+            for function, of_function in nodes.items()
         }
 
-    def _called(self, node: PlainNode, *args: Any, **named: Any) -> Any:
+    def _called(self, nodes: Sequence[PlainNode], *args: Any, **named: Any) -> Any:
+        node = pick(nodes, args, named)
         call, arguments = node.call(args, named)
         if node.name in _inside.get():  # it calls itself, which is its own affair
             return call()
@@ -109,7 +112,8 @@ class PlainLife:
         self._returns(node.name, attempt, output, time.monotonic() - began)
         return output
 
-    async def _called_async(self, node: PlainNode, *args: Any, **named: Any) -> Any:
+    async def _called_async(self, nodes: Sequence[PlainNode], *args: Any, **named: Any) -> Any:
+        node = pick(nodes, args, named)
         call, arguments = node.call(args, named)
         if node.name in _inside.get():
             return await call()

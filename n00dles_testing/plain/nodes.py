@@ -6,6 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -14,28 +15,66 @@ from n00dles.errors import ConfigurationError
 
 from .interception import copy_of
 
-__all__ = ["PlainNode", "all_needs", "plain_nodes"]
+__all__ = ["Item", "PlainNode", "all_needs", "each", "pick", "plain_nodes"]
 
 _owner: ContextVar[Any] = ContextVar("n00dles_testing_owner_of_a_method")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The call of `function` in which `parameter` has a value of this text. `each` makes them."""
+
+    function: Callable[..., Any]
+    parameter: str
+    text: str
+
+
+def each(function: Callable[..., Any], parameter: str, values: Iterable[Any]) -> list[Item]:
+    """Return a node for each call of one function: those calls are told apart by the value of one parameter.
+
+        nodes=[outline, *each(write, "chapter", ["intro", "end"]), publish]
+
+    Their names are `write-intro` and `write-end`, also in `needs=` and for `stored=`. Values are compared as texts.
+    """
+    return [Item(function, parameter, str(value)) for value in values]
+
+
 class PlainNode:
-    """One function. `agent` stands for it in a pipeline: what is called as `agent.fn` is the function itself.
+    """One function, or one call of it. `agent` stands for it in a pipeline: `agent.fn` is the function itself.
 
     A method is called without its `self`, which is not what a loop hands over.
     """
 
-    def __init__(self, given: Callable[..., Any]) -> None:
+    def __init__(self, listed: Callable[..., Any] | Item) -> None:
+        self.item = listed if isinstance(listed, Item) else None
+        given = listed.function if isinstance(listed, Item) else listed
         self.function = _function(given)
         self.name: str = self.function.__name__
+        if self.item is not None:
+            self.name += f"-{plain_name(self.item.text)}"
         self.is_async = inspect.iscoroutinefunction(self.function)
         self._signature = inspect.signature(self.function)
         first = next(iter(self._signature.parameters), "")
         self._is_method = isinstance(given, MethodType) or first in ("self", "cls")
         own = copy_of(self.function)
+        if self.item is not None and self.item.parameter not in self._signature.parameters:
+            raise ConfigurationError(
+                f"`{self.function.__name__}` has no parameter {self.item.parameter!r} for each(…)."
+            )
         self.agent = Agent(_no_body).named(self.name)
         self.agent.fn = _without_owner(own, is_async=self.is_async) if self._is_method else own
+
+    def is_called_by(self, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
+        """Whether a call of the function with these arguments is this one."""
+        if self.item is None:
+            return True
+        try:
+            bound = self._signature.bind(*args, **named)
+        except TypeError:
+            return False
+        bound.apply_defaults()
+        return str(bound.arguments.get(self.item.parameter)) == self.item.text
 
     def call(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Callable[[], Any], dict[str, Any]]:
         """Return the call to be made, and its arguments by name, as far as they have names."""
@@ -56,17 +95,36 @@ class PlainNode:
         return self.agent.fn(*args, **named)
 
 
-def plain_nodes(functions: Iterable[Callable[..., Any]]) -> dict[str, PlainNode]:
+def plain_nodes(functions: Iterable[Callable[..., Any] | Item]) -> dict[str, PlainNode]:
     """Return the nodes by name, in order. Raises `ConfigurationError` for what cannot be one."""
     nodes: dict[str, PlainNode] = {}
     for given in functions:
         node = PlainNode(given)
         if node.name in nodes:
             raise ConfigurationError(f"two functions are named {node.name!r}; a report could not tell them apart.")
+        if any(node.function is other.function and not (node.item and other.item) for other in nodes.values()):
+            raise ConfigurationError(f"{node.function.__name__!r} is listed both by itself and by each(…); choose one.")
         nodes[node.name] = node
     if not nodes:
         raise ConfigurationError("nodes= is empty; list the functions that the loop calls, in their order.")
     return nodes
+
+
+def pick(nodes: Sequence[PlainNode], args: Sequence[Any], named: Mapping[str, Any]) -> PlainNode:
+    """Return the node that a call of their function is. Raises `ConfigurationError` for one that nobody has listed."""
+    found = next((node for node in nodes if node.is_called_by(args, named)), None)
+    if found is None:
+        listed = ", ".join(node.item.text for node in nodes if node.item)
+        parameter = nodes[0].item.parameter if nodes[0].item else ""
+        raise ConfigurationError(
+            f"`{nodes[0].function.__name__}` was called with a {parameter} that each(…) does not list ({listed})."
+        )
+    return found
+
+
+def plain_name(text: str) -> str:
+    """Return a text with nothing in it that cannot be in a node's name."""
+    return "".join(letter if letter.isalnum() or letter in "_.-" else "-" for letter in text)
 
 
 def all_needs(names: Sequence[str], needs: Mapping[str, Sequence[str]] | None) -> dict[str, list[str]]:

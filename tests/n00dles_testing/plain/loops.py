@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from n00dles_testing import PlainFunctions
+from n00dles_testing.plain import each
 
 
 def research(topic: str) -> list[str]:
@@ -211,6 +212,29 @@ def with_a_model(topic: str, folder: Path) -> str:
     return str(state["shout"])
 
 
+def chapter(title: str, *, words: int = 3) -> str:
+    text = title * words
+    return text.upper()
+
+
+def bind(chapters: list[str]) -> str:
+    return " ".join(chapters)
+
+
+def book(topic: str, folder: Path) -> str:
+    """Call one function for each chapter."""
+    state = load(folder)
+    names = [f"chapter-{title}" for title in (topic, "end")]
+    for title, name in zip((topic, "end"), names, strict=True):
+        if name not in state:
+            state[name] = chapter(title)
+            save(folder, state)
+    if "bind" not in state:
+        state["bind"] = bind([state[name] for name in names])
+        save(folder, state)
+    return str(state["bind"])
+
+
 by_name_subject = PlainFunctions(by_name, NODES, stored=stored)
 blind_subject = PlainFunctions(by_name, NODES)
 list_subject = PlainFunctions(from_a_list, NODES, stored=stored)
@@ -220,3 +244,4 @@ thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"ima
 blind_thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs={"images": []})
 class_subject = PlainFunctions(as_a_class, [Flow.gather, Flow.tell], stored=stored, folder="workdir")
 model_subject = PlainFunctions(with_a_model, [ask, shout], stored=stored)
+book_subject = PlainFunctions(book, [*each(chapter, "title", ["x", "end"]), bind], stored=stored)

@@ -57,7 +57,7 @@ def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() ->
     assert "not known without stored=" in verdicts["E01"].reason
 
 
-@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class"])
+@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class", "book"])
 def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS)
 
@@ -66,7 +66,9 @@ def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     assert {row.killed_by for row in report.rows} == {signal.SIGKILL}
 
 
-@pytest.mark.parametrize("name", ["by_name", "blind", "list", "database", "async", "thread", "blind_thread", "class"])
+@pytest.mark.parametrize(
+    "name", ["by_name", "blind", "list", "database", "async", "thread", "blind_thread", "class", "book"]
+)
 def test_it_passes_in_process_as_well_and_in_chains_of_kills(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS, mode="in-process", lives=3, budget=40)
 
@@ -196,8 +198,26 @@ def test_a_function_with_several_calls_in_a_run_is_refused() -> None:
     def loop(topic: str, folder: Path) -> Any:
         return [loops.research(topic), loops.research(topic)]
 
-    with pytest.raises(ExplorationError, match="`research` returned 2 times in one run"):
+    with pytest.raises(ExplorationError, match=r"`research` returned 2 times in one run.*each\(research, "):
         explore(PlainFunctions(loop, [loops.research]), INPUTS, mode="in-process")
+
+
+def test_each_of_its_calls_can_be_a_node_instead() -> None:
+    report = explore(loops.book_subject, INPUTS, at=["during", "before:chapter-end"])
+
+    calls = {str(row.point): (row.calls, row.on_disk) for row in report.rows}
+    assert calls == {
+        "during:chapter-x": (4, ()),
+        "before:chapter-end": (3, ("chapter-x",)),
+        "during:chapter-end": (4, ("chapter-x",)),
+        "during:bind": (4, ("chapter-x", "chapter-end")),
+    }
+    assert report.ok
+
+
+def test_a_call_that_nobody_has_listed_is_named() -> None:
+    with pytest.raises(ExplorationError, match=r"`chapter` was called with a title that .* does not list \(x, end\)"):
+        explore(loops.book_subject, {"topic": "y"}, mode="in-process")
 
 
 def test_a_name_that_stored_should_not_have_given_is_told() -> None:

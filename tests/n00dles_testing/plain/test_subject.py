@@ -16,6 +16,7 @@ from n00dles import ConfigurationError
 from n00dles.events import Event
 from n00dles_testing import PlainFunctions
 from n00dles_testing.crash.life import SelfContained
+from n00dles_testing.plain import each
 from n00dles_testing.plain.interception import copy_of, intercepted
 from n00dles_testing.plain.nodes import all_needs
 from n00dles_testing.plain.writes import watching_writes
@@ -127,6 +128,16 @@ def test_two_functions_of_one_name_and_no_function_are_refused() -> None:
         PlainFunctions(loops.by_name, [double, copy_of(double)])  # type: ignore[arg-type]
     with pytest.raises(ConfigurationError, match="nodes= is empty"):
         PlainFunctions(loops.by_name, [])
+
+
+def test_calls_that_are_listed_need_the_parameter_and_have_names_of_their_own() -> None:
+    subject = PlainFunctions(loops.by_name, each(double, "times", [1, "a b"]))
+
+    assert list(subject.nodes) == ["double-1", "double-a-b"]
+    with pytest.raises(ConfigurationError, match="`double` has no parameter 'chapter'"):
+        PlainFunctions(loops.by_name, each(double, "chapter", [1]))
+    with pytest.raises(ConfigurationError, match=r"'double' is listed both by itself and by each"):
+        PlainFunctions(loops.by_name, [double, *each(double, "times", [1])])
 
 
 def test_a_loop_without_the_folder_is_refused() -> None:
