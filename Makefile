@@ -35,7 +35,7 @@ bench: $(VENV)/.dev ## the benchmarks: each figure with its target
 	@$(BIN)/python -m conformance.benchmarks
 
 prove-deep: $(VENV)/.dev ## the contract of the executor on 10 000 generated scenarios; takes minutes
-	@N00DLES_PROFILE=deep $(BIN)/pytest -q -n0 tests/n00dles_testing/campaign/test_prove.py
+	@N00DLES_PROFILE=deep $(BIN)/pytest -q -n0 -o faulthandler_timeout=1800 tests/n00dles_testing/campaign/test_prove.py
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
 	@$(BIN)/python -m tests.docs.reference

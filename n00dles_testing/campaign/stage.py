@@ -6,7 +6,9 @@ next; one that fails by itself is resumed, to see that it goes on where it faile
 
 from __future__ import annotations
 
+import gc
 import itertools
+import logging
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +33,7 @@ from .failures import heals
 __all__ = ["RUN_ID", "Scene", "Stage"]
 
 RUN_ID = "campaign"
+_LOGGER = logging.getLogger("asyncio")
 _MOST_RESUMES = 8
 """How often a run that fails by itself, and will not do so for ever, is resumed."""
 
@@ -73,11 +76,16 @@ class Stage:
         self._folder = tempfile.TemporaryDirectory(prefix="n00dles-campaign-", ignore_cleanup_errors=True)
 
     def __enter__(self) -> Self:
+        # What a life has left behind is told by E13 and E14, and not once more, by asyncio, for each scenario.
+        self._level = _LOGGER.level
+        _LOGGER.setLevel(logging.CRITICAL + 1)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        gc.collect()  # a task that nobody has awaited complains as it is cleared away
+        _LOGGER.setLevel(self._level)
         self._folder.cleanup()
 
     def place(self) -> str:
