@@ -133,15 +133,21 @@ class Trial:
         In chains siblings do not end in the same order each time; a task that waits for a thread need not give way, if
         that is done already, and then its awaits are fewer.
         """
+        gone: dict[str, list[Plan]] = {}
         for row in self.rows:
             if row.verdict is Verdict.VACUOUS and (reason := self._may_not_repeat(row)):
-                self._plans.remove(row.plan)
-                self.notes.append(f"{' and then '.join(map(str, row.plan))} was not tried: {reason}")
+                gone.setdefault(reason, []).append(row.plan)
+        for reason, plans in gone.items():
+            self._plans = [plan for plan in self._plans if plan not in plans]
+            others = f" (and {len(plans) - 1} like it)" if len(plans) > 1 else ""
+            self.notes.append(f"{' and then '.join(map(str, plans[0]))}{others} was not tried: {reason}")
 
     def _may_not_repeat(self, row: ExplorationRow) -> str:
         plan = row.plan
         if (len(plan) > 1 or plan[-1].kind is Kind.DURING_SAVE) and self.usual.overlaps:
             return "siblings end in another order each time, and it could not be repeated"
+        if any(point.how is not How.KILL for point in plan[:-1]):
+            return "how far a life comes that is told to end is not the same each time, and it could not be repeated"
         if plan[-1].kind is Kind.AWAIT:
             return "the run does not give way equally often each time, and it could not be repeated"
         if plan[-1].how is How.TIMEOUT and row.reason.endswith(TOO_LATE):
