@@ -114,7 +114,15 @@ class PlainFunctions:
         observers: Sequence[Observer],
         inputs: Mapping[str, Any],
     ) -> RunResult:
-        """Call the loop on the folder of the store. Raises `InputsError` for inputs that it does not take."""
+        """Call the loop on the folder of the store.
+
+        Raises `InputsError` for inputs that it does not take, and `ConfigurationError` for a pipeline of somebody else.
+        """
+        if pipeline is not self.pipeline or not isinstance(getattr(store, "folder", None), Path):
+            raise ConfigurationError(
+                f"{self!r} runs its own functions in its own folder, and no other pipeline; explore it by itself: "
+                "n00dles-testing explore FILE.py:NAME."
+            )
         arguments = self._arguments(run_id, inputs, store.folder_for_loop)
         is_first = store.begin(run_id, inputs)
         life = PlainLife(self.nodes, self.needs, store, run_id, observers)

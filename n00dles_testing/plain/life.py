@@ -151,7 +151,8 @@ class PlainLife:
             # may be whoever waits for it.
             task, thread = _place()
             if task is not None or thread == self._own_thread:
-                self._report(self._returned_here(), f"`{name}` was started after it had returned", presumed=True)
+                done = [other for other in self._returned_here() if other != name]
+                self._report(done, f"`{name}` was started after it had returned", presumed=True)
         self._emit(NodeStarted(run_id=self._run_id, node=name, attempt=attempt, arguments=arguments))
         return attempt
 

@@ -235,6 +235,26 @@ def book(topic: str, folder: Path) -> str:
     return str(state["bind"])
 
 
+def in_a_log(topic: str, folder: Path) -> Any:
+    """Append a line for each output, and read no line that is torn."""
+    value: Any = topic
+    done = logged(folder)
+    with open(folder / "log", "a") as log:
+        for step in NODES:
+            if step.__name__ not in done:
+                done[step.__name__] = step(value)
+                log.write(json.dumps([step.__name__, done[step.__name__]]) + "\n")
+                log.flush()
+            value = done[step.__name__]
+    return value
+
+
+def logged(folder: Path) -> dict[str, Any]:
+    file = folder / "log"
+    lines = file.read_text().splitlines(keepends=True) if file.exists() else []
+    return dict(json.loads(line) for line in lines if line.endswith("\n"))
+
+
 by_name_subject = PlainFunctions(by_name, NODES, stored=stored)
 blind_subject = PlainFunctions(by_name, NODES)
 list_subject = PlainFunctions(from_a_list, NODES, stored=stored)
@@ -245,3 +265,4 @@ blind_thread_subject = PlainFunctions(in_threads, [facts, images, layout], needs
 class_subject = PlainFunctions(as_a_class, [Flow.gather, Flow.tell], stored=stored, folder="workdir")
 model_subject = PlainFunctions(with_a_model, [ask, shout], stored=stored)
 book_subject = PlainFunctions(book, [*each(chapter, "title", ["x", "end"]), bind], stored=stored)
+log_subject = PlainFunctions(in_a_log, NODES, stored=logged)

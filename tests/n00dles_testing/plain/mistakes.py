@@ -69,6 +69,19 @@ def writes_in_place(topic: str, folder: Path) -> Any:
     return value
 
 
+def begins_its_file_in_place(topic: str, folder: Path) -> Any:
+    """Write a file with nothing done in it, before anything else."""
+    if not (folder / "state.json").exists():
+        (folder / "state.json").write_text("{}")
+    state, value = load(folder), topic
+    for step in NODES:
+        if step.__name__ not in state:
+            state[step.__name__] = step(value)
+            save(folder, state)
+        value = state[step.__name__]
+    return value
+
+
 def takes_a_torn_file_for_none(topic: str, folder: Path) -> Any:
     """Begin anew where the file cannot be read."""
     try:
@@ -128,6 +141,7 @@ MISTAKES: dict[Callable[..., Any], tuple[set[str], set[str]]] = {
     saves_one_step_late: ({"E01", "E02"}, {"E02"}),
     saves_text: ({"E04", "E05"}, {"E04", "E05"}),
     writes_in_place: ({"E04"}, {"E04"}),
+    begins_its_file_in_place: ({"E04"}, {"E04"}),
     takes_a_torn_file_for_none: ({"E02"}, {"E02"}),
     resumes_one_step_early: ({"E02"}, {"E02"}),
     forgets_the_result: ({"E17"}, {"E17"}),

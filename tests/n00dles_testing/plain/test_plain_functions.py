@@ -57,7 +57,7 @@ def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() ->
     assert "not known without stored=" in verdicts["E01"].reason
 
 
-@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class", "book"])
+@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class", "book", "log"])
 def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS)
 
@@ -218,6 +218,11 @@ def test_each_of_its_calls_can_be_a_node_instead() -> None:
 def test_a_call_that_nobody_has_listed_is_named() -> None:
     with pytest.raises(ExplorationError, match=r"`chapter` was called with a title that .* does not list \(x, end\)"):
         explore(loops.book_subject, {"topic": "y"}, mode="in-process")
+
+
+def test_another_pipeline_is_refused() -> None:
+    with pytest.raises(ExplorationError, match="runs its own functions in its own folder, and no other pipeline"):
+        explore("docs/examples/body.py:body_pipeline", {"text": "x"}, executor=f"{HERE}:list_subject")
 
 
 def test_a_name_that_stored_should_not_have_given_is_told() -> None:
