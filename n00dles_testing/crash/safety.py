@@ -13,7 +13,7 @@ from n00dles.wiring import wire
 from ..findings import few
 from ..verdicts import Verdict
 from .backends import Environment
-from .exploration import ExplorationReport
+from .exploration import ExplorationError, ExplorationReport
 from .explorer import DEFAULT_TIME_LIMIT, explore
 from .player import Paid
 from .points import How
@@ -70,20 +70,24 @@ class CrashSafety:
         options = {"mode": mode, "at": at, "how": how, "budget": budget, "store": store}
         given = [name for name, value in options.items() if value is not None]
         environment, paid = self.wiring_for(pipeline)
-        report = explore(
-            pipeline,
-            _all_inputs(pipeline, inputs, more_inputs, given),
-            mode=mode,
-            at=at,
-            how=how,
-            budget=budget,
-            store=store,
-            lives=lives,
-            time_limit=time_limit,
-            allow_unknown=allow_unknown,
-            environment=environment,
-            paid=paid,
-        )
+        try:
+            report = explore(
+                pipeline,
+                _all_inputs(pipeline, inputs, more_inputs, given),
+                mode=mode,
+                at=at,
+                how=how,
+                budget=budget,
+                store=store,
+                lives=lives,
+                time_limit=time_limit,
+                allow_unknown=allow_unknown,
+                environment=environment,
+                paid=paid,
+            )
+        except ExplorationError as error:
+            # What is wrong is said in its message; the reader wants to see the line of the test.
+            raise error.with_traceback(None) from None
         self.reports.append(report)
         if not report.ok:
             raise AssertionError(told(report))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from n00dles import agent, pipeline
-from n00dles_testing.crash import CrashSafety
+from n00dles_testing.crash import CrashSafety, ExplorationError
 from n00dles_testing.verdicts import Verdict
 from tests.n00dles_testing.crash import pipelines
 
@@ -132,3 +132,10 @@ def test_what_cannot_be_told_may_be_allowed_and_is_said(caplog: pytest.LogCaptur
     assert record.getMessage().startswith(
         f"{report.target}: E04, E05 could not be told: two undisturbed runs differ: `draw` returned"
     )
+
+
+def test_what_cannot_be_explored_is_told_at_the_line_of_the_test() -> None:
+    with pytest.raises(ExplorationError, match="has no crash point 'after:nobody'") as caught:
+        CrashSafety().check(pipelines.chain, mode="in-process", at=["after:nobody"], topic="x")
+
+    assert [frame.name for frame in caught.traceback][1:] == ["check"]
