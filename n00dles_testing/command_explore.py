@@ -174,6 +174,7 @@ def _row(row: ExplorationRow, paying: bool, label: str) -> ReportRow:
         point=label,
         killed_by=_death(row),
         on_disk=row.on_disk,
+        disk_note=row.disk_note,
         paid_calls=row.paid if paying and row.paid is not None else row.calls,
         re_calls=len(row.recalled),
         same_output=row.same_output,

@@ -59,6 +59,7 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
         simulated=killed is not None and killed.end is not None and killed.end.simulated,
         disturbed=not vacuous and played.plan[-1].how is not How.KILL,
         on_disk=_on_disk(_life(history, len(played.plan) + 1)),
+        disk_note=_disk_note(_life(history, len(played.plan) + 1)),
         paid=played.paid,
         calls=len(history.calls),
         recalled=_recalled(history),
@@ -150,6 +151,13 @@ def _instead(life: Life | None) -> str:
     if life.outcomes and not life.outcomes[-1]["ok"]:
         return f"it raised {life.outcomes[-1]['error']} before: {life.outcomes[-1]['message']}"
     return "it never passed there"
+
+
+def _disk_note(after: Life | None) -> str:
+    """Say in two words why it cannot be said what was on disk, if so."""
+    if after is None or after.disk is None:
+        return ""
+    return "unreadable" if "error" in after.disk else "" if after.knows_disk else "not known"
 
 
 def _on_disk(after: Life | None) -> tuple[str, ...] | None:

@@ -27,10 +27,10 @@ class ExplorationRow:
 
     `killed_by` is the number of the signal that it died by, None if it did not die so; `simulated` if death was an
     exception; `disturbed` if it was disturbed otherwise, as planned. `on_disk` are the nodes that the store held after
-    it, None if it had no record of the run. `paid` is what the LLM server was paid for in all lives (None if nobody
-    counts), `recalled` the completed nodes that were called again. `same_output` is None if that could not be told.
-    `occasions` says how often this scenario could have broken each clause; it is empty if the kill or disturbance did
-    not happen. `lives` counts those that had to work.
+    it, None if it had no record of the run, or if `disk_note` says that it cannot be told. `paid` is what the LLM
+    server was paid for in all lives (None if nobody counts), `recalled` the completed nodes that were called again.
+    `same_output` is None if that could not be told. `occasions` says how often this scenario could have broken each
+    clause; it is empty if the kill or disturbance did not happen. `lives` counts those that had to work.
     """
 
     plan: Plan
@@ -49,6 +49,7 @@ class ExplorationRow:
     story: tuple[str, ...]
     lives: int
     seconds: float
+    disk_note: str = ""
 
     @property
     def point(self) -> Point:
@@ -77,6 +78,7 @@ class ExplorationRow:
             "simulated": self.simulated,
             "disturbed": self.disturbed,
             "on_disk": None if self.on_disk is None else list(self.on_disk),
+            "disk_note": self.disk_note,
             "paid": self.paid,
             "calls": self.calls,
             "recalled": list(self.recalled),

@@ -15,8 +15,8 @@ class ReportRow:
     """Where a run was killed, by what, and what became of it.
 
     `killed_by` is empty if nothing was killed. `on_disk` names the nodes whose outputs were stored at the kill, and is
-    None if not even the run was. `paid_calls` counts all calls over all lives, `re_calls` those of nodes that were
-    complete already. `same_output` is None if there was nothing to compare.
+    None if not even the run was, or if `disk_note` says otherwise. `paid_calls` counts all calls over all lives,
+    `re_calls` those of nodes that were complete already. `same_output` is None if there was nothing to compare.
     """
 
     point: str
@@ -26,6 +26,7 @@ class ReportRow:
     re_calls: int
     same_output: bool | None
     verdict: Verdict
+    disk_note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""

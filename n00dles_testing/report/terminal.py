@@ -215,7 +215,7 @@ def _print_indented(console: Console, text: str) -> None:
 
 def _on_disk(row: ReportRow) -> str:
     if row.on_disk is None:
-        return "no record"
+        return row.disk_note or "no record"
     return one_line(", ".join(row.on_disk)) or "no outputs"
 
 

@@ -51,7 +51,7 @@ def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() ->
     report = explore(loops.blind_subject, INPUTS, at=["write"])
 
     verdicts = {clause.clause: clause for clause in report.clauses}
-    assert {row.on_disk for row in report.rows} == {None}
+    assert {(row.on_disk, row.disk_note) for row in report.rows} == {(None, "not known")}
     assert report.rows[0].story[1] == "on disk  not known"
     assert (verdicts["E01"].verdict, verdicts["E02"].verdict) == (Verdict.NOT_APPLICABLE, Verdict.PASS)
     assert "not known without stored=" in verdicts["E01"].reason
@@ -134,6 +134,15 @@ def test_a_mistake_is_told_in_one_sentence(name: str, at: str, sentence: str) ->
     report = explore(subject, INPUTS, mode="in-process", at=[at])
 
     assert any(sentence in finding.message for finding in report.findings), [f.message for f in report.findings]
+
+
+def test_a_file_that_cannot_be_read_is_no_missing_record() -> None:
+    mistake = next(mistake for mistake in MISTAKES if mistake.__name__ == "writes_in_place")
+    subject = PlainFunctions(mistake, loops.NODES, stored=loops.stored)
+
+    (row,) = explore(subject, INPUTS, mode="in-process", at=["during-save:write"]).rows
+
+    assert (row.on_disk, row.disk_note, row.to_dict()["disk_note"]) == (None, "unreadable", "unreadable")
 
 
 def test_a_test_fails_with_the_story_of_a_mistake() -> None:
