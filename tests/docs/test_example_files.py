@@ -50,7 +50,7 @@ def test_an_import_prints_nothing_and_leaves_nothing(example: Path, tmp_path: Pa
     [
         ("body.py", "'the' occurs 2 times"),
         ("content.py", " tokens, "),
-        ("home_made_loop.py", "published 6 words"),
+        ("home_made_loop.py", "published 7 words"),
         ("triage.py", "{'sent': "),
     ],
 )
