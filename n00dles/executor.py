@@ -169,6 +169,7 @@ class Execution:
         async with self._opening:
             if self._is_open:
                 return
+            self._worker.check_going()  # a sibling may have found, while this one waited, that the run has failed
             if not context.is_new:
                 context.begin_life()
             context.status, context.error = "running", None
