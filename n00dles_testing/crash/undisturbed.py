@@ -61,6 +61,8 @@ def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
     plans: list[Plan] = [(point,) for point in ways if point in each_time or not _depends_on_time(point)]
     notes = [f"{point} is not offered: no line of its body could be seen (it is not Python code)" for point in hidden]
     notes += _about_models(player, first, baseline)
+    if not baseline.shape.sees_saves and (missing := [node for node in needs if node not in baseline.calls]):
+        notes.append(f"{', '.join(f'`{node}`' for node in missing)} was not called, so nothing is said of it")
     return Usual((first, second), baseline, [*plans, *_resumed(player, first.history, hows)], lines, notes)
 
 

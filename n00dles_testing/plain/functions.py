@@ -133,7 +133,7 @@ class PlainFunctions:
             if inspect.isawaitable(output):
                 output = await output
         if is_first:
-            life.refuse_repeated_calls()
+            life.check_calls()
         life.look(f"{self.name} returned")
         store.finish()
         life.finished()

@@ -80,8 +80,14 @@ class PlainLife:
         """Report the end of the run."""
         self._emit(RunFinished(run_id=self._run_id, calls=sum(self._started.values())))
 
-    def refuse_repeated_calls(self) -> None:
-        """Raise `ConfigurationError` if a function was called again though it had returned."""
+    def check_calls(self) -> None:
+        """Raise `ConfigurationError` if no function was called, or one was called again though it had returned."""
+        if not self._started:
+            raise ConfigurationError(
+                f"none of {', '.join(self._nodes)} was called, as far as can be seen. Calls are seen in the process of "
+                "the loop, and of the very functions that are listed: not in other processes, and not of a copy that a "
+                "module which was imported twice has."
+            )
         for name, times in self._returned.items():
             if times > 1:
                 raise ConfigurationError(

@@ -229,6 +229,17 @@ def test_a_call_that_nobody_has_listed_is_named() -> None:
         explore(loops.book_subject, {"topic": "y"}, mode="in-process")
 
 
+def test_a_loop_that_calls_none_of_its_functions_shows_nothing() -> None:
+    with pytest.raises(ExplorationError, match=r"none of research, write was called, as far as can be seen"):
+        explore(PlainFunctions(lambda topic, folder: topic, [loops.research, loops.write]), INPUTS, mode="in-process")
+
+
+def test_a_function_that_is_not_called_is_named() -> None:
+    report = explore(PlainFunctions(loops.by_name, [*loops.NODES, loops.shout]), INPUTS, mode="in-process", budget=3)
+
+    assert "`shout` was not called, so nothing is said of it" in report.notes
+
+
 def test_another_pipeline_is_refused() -> None:
     with pytest.raises(ExplorationError, match="runs its own functions in its own folder, and no other pipeline"):
         explore("docs/examples/body.py:body_pipeline", {"text": "x"}, executor=f"{HERE}:list_subject")

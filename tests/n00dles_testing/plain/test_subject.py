@@ -70,6 +70,7 @@ def test_the_loop_gets_its_inputs_the_run_id_and_a_folder_as_it_wants_it(tmp_pat
 
     def loop(topic: str, run_id: str, place: str) -> None:
         seen.update(topic=topic, run_id=run_id, place=place)
+        double(1)
 
     events_of(PlainFunctions(loop, [double], folder="place"), tmp_path, topic="x")
 
