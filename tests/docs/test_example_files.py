@@ -33,7 +33,13 @@ def python(folder: Path, environment: dict[str, str], *arguments: str) -> subpro
 
 
 def test_there_are_examples() -> None:
-    assert {path.name for path in EXAMPLES} >= {"body.py", "content.py", "home_made_loop.py", "my_store.py", "triage.py"}
+    assert {path.name for path in EXAMPLES} >= {
+        "body.py",
+        "content.py",
+        "home_made_loop.py",
+        "my_store.py",
+        "triage.py",
+    }
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)

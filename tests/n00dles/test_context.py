@@ -281,11 +281,15 @@ def test_what_is_no_record_is_refused_as_damaged(text: str) -> None:
 
 
 def test_a_record_of_a_later_release_is_refused_and_not_read_as_far_as_it_goes() -> None:
-    with pytest.raises(StoreVersionError, match=r"the record of run 'r' has schema version 2, and this release reads 1"):
+    with pytest.raises(
+        StoreVersionError, match=r"the record of run 'r' has schema version 2, and this release reads 1"
+    ):
         PipelineContext.from_dict(GOOD | {"schema": 2})
 
 
-@given(json_values, st.sampled_from([*GOOD, "schema", "revision", "nodes", "status", "signature", "incarnation", "error"]))
+@given(
+    json_values, st.sampled_from([*GOOD, "schema", "revision", "nodes", "status", "signature", "incarnation", "error"])
+)
 def test_a_record_with_any_field_replaced_is_refused_or_read(value: Any, field: str) -> None:
     record = GOOD | {field: value}
 
