@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 from rich.text import Text
@@ -35,7 +41,7 @@ def run_executor(
     """Prove an executor, show what came, and return the exit code. Raises `UnusableError`."""
     console = console_for()
     try:
-        with StepDisplay(console, "scenarios") as display:
+        with _asked_to_stop() as stopped, StepDisplay(console, "scenarios") as display:
             report = prove(
                 target,
                 examples=examples,
@@ -43,7 +49,7 @@ def run_executor(
                 budget=budget,
                 only=only,
                 confirm=confirm,
-                on_progress=_Shown(display),
+                on_progress=_Shown(display, stopped),
             )
     except CampaignError as error:
         raise UnusableError(str(error)) from error
@@ -64,6 +70,26 @@ def run_campaign_replay(text: str) -> int:
         click.echo("interrupted", err=True)
         return INTERRUPTED
     return _end(report, None)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Have Ctrl-C end the campaign between two scenarios: in one, an executor could take it for a part of the test."""
+    stopped = threading.Event()
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if stopped.is_set():  # twice is impatience
+            os._exit(INTERRUPTED)
+        stopped.set()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield stopped
+        return
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield stopped
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _end(report: CampaignReport, json_file: Path | None) -> int:
@@ -105,14 +131,17 @@ def _about(report: CampaignReport) -> list[str]:
 class _Shown:
     """Shows the progress of a campaign: a bar on a terminal, a line now and then in a log."""
 
-    def __init__(self, display: StepDisplay) -> None:
+    def __init__(self, display: StepDisplay, stopped: threading.Event) -> None:
         self._display = display
+        self._stopped = stopped
         self._done = 0
         self._total: int | None = None
         self._broken: tuple[str, ...] = ()
         self._said = time.monotonic()
 
     def __call__(self, progress: CampaignProgress) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
         if progress.total is not None and progress.total != self._total:
             self._total = progress.total
             self._display.start(progress.total)

@@ -62,15 +62,17 @@ def prove(
     What is found is shrunk, for up to `shrink_seconds` a clause, and with `confirm` lived again with real processes,
     if another process can import the executor.
 
-    Raises `CampaignError` if the executor is none, or no such clause is known.
+    `on_progress` is told of each scenario, and may raise to end it all. Raises `CampaignError` if the executor is none,
+    or no such clause is known.
     """
     name, subject = load_executor(executor)
     wanted = _wanted(only)
     if examples is not None and examples < 1:
         raise CampaignError(f"examples={examples} tries nothing; it counts scenarios, from 1.")
     limit = examples if examples is not None else DEFAULT_EXAMPLES if budget is None else None
-    with Stage(subject, make_store=make_store) as stage:
-        campaign = _Campaign(name, stage, seed, wanted, _Told(on_progress, limit))
+    told = _Told(on_progress, limit)
+    with Stage(subject, make_store=make_store, on_play=told.again) as stage:
+        campaign = _Campaign(name, stage, seed, wanted, told)
         campaign.search(limit, budget)
         campaign.tell(confirm=confirm, shrink_seconds=shrink_seconds)
     return campaign.report()
@@ -127,9 +129,15 @@ class _Told:
         self._on_progress = on_progress
         self._total = total
         self.searches: list[Search] = []
+        self._doing = ""
+
+    def again(self) -> None:
+        """Tell that the same is still going on: also while a scenario is made simpler."""
+        self.say(self._doing)
 
     def say(self, doing: str) -> None:
         """Tell what is going on."""
+        self._doing = doing
         done = sum(search.tally.scenarios for search in self.searches)
         broken = sorted({clause for search in self.searches for clause in search.tally.found})
         self._on_progress(CampaignProgress(doing, done, self._total, tuple(broken)))

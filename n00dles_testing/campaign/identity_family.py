@@ -75,7 +75,7 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
     new = changed(trial.spec, kind, subject)
     if new is None:
         return Judgement(vacuous=f"{kind} of {subject} leaves no pipeline")
-    stage.played += 1
+    stage.count()
     first, second = asyncio.run(_lived(trial.spec, new, stopped, stage, with_inputs=kind == "input"))
     story = (
         f"{'life 1':<9}{first.told}",

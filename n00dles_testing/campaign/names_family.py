@@ -91,7 +91,7 @@ def _judged(trial: Trial, stage: Stage) -> Judgement:
         return Judgement((), {"E08": 1})
     if is_twin:
         return Judgement([("E08", f"a pipeline with two nodes called {new!r} was built", _WHY)], {"E08": 1})
-    stage.played += 1
+    stage.count()
     whole, resumed = asyncio.run(_lived(spec, stage))
     story = (f"{'run':<9}{whole.told}", f"{'resumed':<9}{resumed.told}")
     due = due_to(spec)

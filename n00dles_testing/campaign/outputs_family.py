@@ -96,7 +96,7 @@ def _undeclared(spec: PipelineSpec, name: str) -> PipelineSpec:
 
 def _judged(trial: Trial, stage: Stage) -> Judgement:
     node, value = trial.rest
-    stage.played += 1
+    stage.count()
     first, second = asyncio.run(_lived(trial.spec, _returning(node, VALUES[value][0]), stage))
     story = (f"{'life 1':<9}{first.told}", f"{'life 2':<9}{second.told}")
     if node not in first.calls:

@@ -55,7 +55,7 @@ class RivalsFamily:
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Start both on each, and see what becomes of them."""
         for trial in trials:
-            stage.played += 1
+            stage.count()
             yield trial, asyncio.run(_judged(trial, stage))
 
     def plainer(self, trial: Trial) -> Iterator[Trial]:

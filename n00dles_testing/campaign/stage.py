@@ -62,15 +62,22 @@ class Stage:
     """Lives runs with one executor. Used as a context, since it has a folder for what has to lie on disk.
 
     `make_store` gives each run its store; with one of somebody's own (`has_own_store`) nothing is lived on SQLite.
+    `on_play` is called before each scenario, and may raise to end it all.
     """
 
     def __init__(
-        self, executor: Executor, *, make_store: Callable[[], StateStore] | None = None, time_limit: float = 5.0
+        self,
+        executor: Executor,
+        *,
+        make_store: Callable[[], StateStore] | None = None,
+        on_play: Callable[[], None] = lambda: None,
+        time_limit: float = 5.0,
     ) -> None:
         self.executor = executor
         self.has_own_store = make_store is not None
         self.make_store: Callable[[], StateStore] = make_store or InMemoryStateStore
         self.played = 0
+        self._on_play = on_play
         self._time_limit = time_limit
         self._numbers = itertools.count()
         self._folder = tempfile.TemporaryDirectory(prefix="n00dles-campaign-", ignore_cleanup_errors=True)
@@ -88,6 +95,11 @@ class Stage:
         _LOGGER.setLevel(self._level)
         self._folder.cleanup()
 
+    def count(self) -> None:
+        """Say that one more scenario is about to be lived."""
+        self.played += 1
+        self._on_play()
+
     def place(self) -> str:
         """Return a path below the folder that nobody has used."""
         return f"{self._folder.name}/{next(self._numbers)}"
@@ -95,7 +107,7 @@ class Stage:
     def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False) -> Scene:
         """Live a run of `spec`, disturbed as `plan` says, on a store in memory or in a SQLite file."""
         resumes = _MOST_RESUMES if heals(spec) else 1
-        self.played += 1
+        self.count()
         place = self.place()
         planned = PlannedRun(
             id=place,

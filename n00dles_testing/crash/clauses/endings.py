@@ -72,8 +72,10 @@ def segments(lives: Sequence[Life]) -> list[list[Life]]:
 def stalled_lives(lives: Sequence[Life]) -> list[Life]:
     """Return the deaths in a row, at the end of `lives`, in which a node was called and none was completed."""
     row: list[Life] = []
-    for life in lives:
-        if not _was_killed(life) or _has_completed_a_node(life):
+    for life, following in itertools.zip_longest(lives, lives[1:]):
+        # A save that was under way at the death may have landed.
+        has_landed = following is not None and not set(following.stored) <= set(life.stored)
+        if not _was_killed(life) or _has_completed_a_node(life) or has_landed:
             row = []
         elif life.calls:
             row.append(life)
