@@ -22,6 +22,7 @@ from collections.abc import Iterator
 
 from ..case import Case
 from ..history import Call, Life, Said
+from ..points import How
 from .documentation import documented
 
 __all__ = ["CLAUSE"]
@@ -131,18 +132,22 @@ def _no_longer_in_flight(case: Case, life: Life) -> dict[str, str]:
 
 
 def _is_neglected(case: Case, life: Life, returned: Said) -> bool:
-    """Whether nobody began to save a node that had returned, while a sibling was called and returned.
+    """Whether nobody began to save a node that had returned, while a sibling was called and ended and another followed.
 
-    How much time has passed says nothing: a machine may be slow. If what depends on the node was started, that is the
-    affair of E01.
+    How much time has passed says nothing: a machine may be slow. But whoever is to save has had its turn when the event
+    loop has seen to two calls in a row. A life that was told to end need not save any more. If what depends on the node
+    was started, that is the affair of E01.
     """
-    if any(save.ended is None or save.ended > returned.position for save in life.saves):
+    if any(save.ended is None or save.ended > returned.position for save in life.saves) or life.how in _TOLD_TO_END:
         return False
     node = returned.fields["node"]
     since = [call for call in life.calls if call.began > returned.position and call.node != node]
     if any(node in case.baseline.needs.get(call.node, ()) for call in since):
         return False
-    return any(call.ended is not None for call in since)
+    return any(one.ended is not None and one.ended < other.began for one, other in itertools.pairwise(since))
+
+
+_TOLD_TO_END = (How.CANCEL, How.TIMEOUT, How.INTERRUPT)
 
 
 CLAUSE = documented(

@@ -72,7 +72,7 @@ def _may_fail(case: Case, last: Life) -> bool:
     if not case.baseline.finishes:
         return bool(failed_nodes(last)) or outcome["error"] == case.baseline.outcome.get("error")
     lives = segments(case.history.working)[-1]
-    if not last.calls and len(stalled_lives(lives[:-1])) >= MAX_STALLED_LIVES:
+    if not last.calls and len(stalled_lives(lives[:-1], last)) >= MAX_STALLED_LIVES:
         return True
     for node, allowed in case.baseline.shape.attempts.items():
         usual = {_kind(call) for call in case.baseline.calls.get(node, ()) if raised(call)}

@@ -84,7 +84,7 @@ def _may_be_lost(life: Life, node: str) -> bool:
 def _given_up(case: Case, lives: Sequence[Life]) -> Iterator[tuple[str, str]]:
     """A run that fails in a life that calls nothing, though another attempt of a node had been announced."""
     *earlier, last = lives
-    if not earlier or not failing(last) or last.calls or len(stalled_lives(earlier)) >= MAX_STALLED_LIVES:
+    if not earlier or not failing(last) or last.calls or len(stalled_lives(earlier, last)) >= MAX_STALLED_LIVES:
         return
     announced = {said.fields["node"] for life in lives for said in life.events if said.event == "node_retried"}
     for node in sorted(announced - set(last.stored)):
@@ -100,7 +100,7 @@ def _given_up(case: Case, lives: Sequence[Life]) -> Iterator[tuple[str, str]]:
 def _poison(case: Case, lives: Sequence[Life]) -> Iterator[tuple[str, str]]:
     row: list[Life] = []
     for number, life in enumerate(lives):
-        row = stalled_lives(lives[:number])
+        row = stalled_lives(lives[:number], life)
         nodes = list(dict.fromkeys(call.node for call in life.calls))
         budgets = [case.baseline.shape.attempts.get(node, 0) for each in row for node in {c.node for c in each.calls}]
         if nodes and len(row) >= max(MAX_STALLED_LIVES, *budgets, 0):

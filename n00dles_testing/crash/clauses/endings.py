@@ -69,10 +69,13 @@ def segments(lives: Sequence[Life]) -> list[list[Life]]:
     return [row for row in rows if row]
 
 
-def stalled_lives(lives: Sequence[Life]) -> list[Life]:
-    """Return the deaths in a row, at the end of `lives`, in which a node was called and none was completed."""
+def stalled_lives(lives: Sequence[Life], then: Life | None = None) -> list[Life]:
+    """Return the deaths in a row, at the end of `lives`, in which a node was called and none was completed.
+
+    `then` is the life after them, which shows what of the last one has landed in the store.
+    """
     row: list[Life] = []
-    for life, following in itertools.zip_longest(lives, lives[1:]):
+    for life, following in zip(lives, (*lives[1:], then), strict=True):
         # A save that was under way at the death may have landed.
         has_landed = following is not None and not set(following.stored) <= set(life.stored)
         if not _was_killed(life) or _has_completed_a_node(life) or has_landed:

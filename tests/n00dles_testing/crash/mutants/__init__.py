@@ -91,6 +91,7 @@ __all__ = [
 MUTANTS: tuple[Executor, ...] = (
     SavesWhenTheRunEnds(),
     ForgetsTheLastNode(),
+    HoldsBackTheFirstMember(),
     SavesAtTheJoin(),
     DrawsANewKey(),
     GivesAllNodesOneKey(),

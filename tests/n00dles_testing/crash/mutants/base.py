@@ -22,6 +22,7 @@ __all__ = [
     "Life",
     "WholeStore",
     "fan_outs",
+    "flat_fan_outs",
     "forgetting",
     "routed",
     "single",
@@ -203,6 +204,14 @@ def fan_outs(pipeline: Pipeline) -> list[Group]:
     """Return the fan-outs of a pipeline that have at least two members which are nodes."""
     groups = Shape.of(describe_shape(pipeline)).groups
     return [group for group in groups if len(single(group)) > 1]
+
+
+def flat_fan_outs(pipeline: Pipeline) -> list[set[str]]:
+    """Return the members of each fan-out that are all nodes, and that is in no chain inside another fan-out."""
+    groups = fan_outs(pipeline)
+    chained = {node for group in groups for nodes in group.members.values() if len(nodes) > 1 for node in nodes}
+    flat = [set(single(group)) for group in groups if len(single(group)) == len(group.members)]
+    return [members for members in flat if not members & chained]
 
 
 def single(group: Group) -> list[str]:

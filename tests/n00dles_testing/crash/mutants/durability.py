@@ -11,18 +11,10 @@ from unittest.mock import patch
 
 from n00dles import PipelineContext, RunResult
 from n00dles.checkpointing import Checkpointer
+from n00dles.executor import Execution
 from n00dles.idempotency import node_call
 from n00dles.pipeline import Pipeline
-from tests.n00dles_testing.crash.mutants.base import (
-    RESUMES,
-    Around,
-    Executor,
-    Life,
-    fan_outs,
-    forgetting,
-    single,
-    without,
-)
+from tests.n00dles_testing.crash.mutants.base import RESUMES, Around, Executor, Life, flat_fan_outs, forgetting
 
 
 class SavesWhenTheRunEnds(Executor):
@@ -49,18 +41,13 @@ class ForgetsTheLastNode(Executor):
 
 
 class HoldsBackTheFirstMember(Executor):
-    """Saves the first member of a fan-out only together with the last. For stores that keep records whole."""
+    """Saves the member of a fan-out that is done first only together with the last."""
 
     breaks = "E03"
+    also = frozenset({"E11"})  # what has completed nothing in the store looks to it as if it had
 
-    def around(self, store: Any) -> Any:
-        class HoldingBack(Around):
-            async def save(self, run_id: str, ctx: PipelineContext) -> None:
-                members = [node for node in ctx.order if node in ("left", "middle", "right")]
-                held = without(ctx, members[0]) if 0 < len(members) < 3 else ctx
-                await self.inner.save(run_id, held)
-
-        return HoldingBack.put(store)
+    def changes(self, life: Life) -> AbstractContextManager[Any]:
+        return holding_back_the_first(flat_fan_outs(life.pipeline))
 
 
 class SavesAtTheJoin(Executor):
@@ -70,9 +57,7 @@ class SavesAtTheJoin(Executor):
     also = frozenset({"E11"})  # an attempt that fails meanwhile is not saved either
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        groups = [set(single(group)) for group in fan_outs(life.pipeline) if len(single(group)) == len(group.members)]
-        inside = {node for group in fan_outs(life.pipeline) for nodes in group.members.values() for node in nodes[1:]}
-        flat = [members for members in groups if not members & inside]
+        flat = flat_fan_outs(life.pipeline)
         return saving_when(lambda context: not any(_is_partial(context, members) for members in flat))
 
 
@@ -171,6 +156,38 @@ def saving_when(is_time: Callable[[PipelineContext], bool]) -> Iterator[None]:
 
 def _is_partial(context: PipelineContext, members: set[str]) -> bool:
     return context.status == "running" and 0 < len(members & set(context.completed)) < len(members)
+
+
+class _HoldingBack(PipelineContext):
+    """A context that keeps the first output of each of its groups from the record until the last one comes."""
+
+    groups: list[set[str]]
+    held: dict[str, Any]
+
+    def checkpoint_stored(self, node: str, stored: Any) -> None:
+        members = next((group for group in self.groups if node in group), {node})
+        done = {member for member in members if member in self.completed or member in self.held}
+        if not done and len(members) > 1:
+            self.held[node] = stored
+            return
+        if done | {node} == members:
+            for member in members & self.held.keys():
+                super().checkpoint_stored(member, self.held.pop(member))
+        super().checkpoint_stored(node, stored)
+
+
+@contextmanager
+def holding_back_the_first(groups: list[set[str]]) -> Iterator[None]:
+    """Have every run that is carried on meanwhile hold back the first output of each of `groups`."""
+    begin = Execution.__init__
+
+    def begin_holding(self: Execution, *rest: Any) -> None:
+        begin(self, *rest)
+        self._context.__class__ = _HoldingBack
+        self._context.__dict__.update(groups=groups, held={})
+
+    with patch.object(Execution, "__init__", begin_holding):
+        yield
 
 
 @contextmanager
