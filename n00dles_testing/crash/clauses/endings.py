@@ -75,7 +75,8 @@ def stalled_lives(lives: Sequence[Life], then: Life | None = None) -> list[Life]
     `then` is the life after them, which shows what of the last one has landed in the store.
     """
     row: list[Life] = []
-    for life, following in zip(lives, (*lives[1:], then), strict=True):
+    for number, life in enumerate(lives, 1):
+        following = lives[number] if number < len(lives) else then
         # A save that was under way at the death may have landed.
         has_landed = following is not None and not set(following.stored) <= set(life.stored)
         if not _was_killed(life) or _has_completed_a_node(life) or has_landed:
