@@ -14,7 +14,8 @@ __all__ = ["CheckpointWriting", "KnownStored"]
 class CheckpointWriting(Event):
     """A file of the loop has been emptied to be written anew, or is about to be put in the place of another.
 
-    `node` is the function that was the last to return in this thread or task, or anywhere; empty if none has.
+    `node` is the function that was the last to return, of those that run side by side the one of this thread or task;
+    empty if none has.
     """
 
     name: ClassVar[str] = "checkpoint_writing"

@@ -185,8 +185,16 @@ class PlainLife:
         self._refuse_the_dead()
         if not _inside.get():
             with self._lock:
-                node = (self._returned_here() or list(self._returned_in) or [""])[-1]
+                node = self._just_returned()
             self._emit(CheckpointWriting(run_id=self._run_id, node=node))
+
+    def _just_returned(self) -> str:
+        """Return the function whose output is probably being saved: the last one, of those side by side the one here.
+
+        The thread of a pool may have run one before and save another now, if that one has come later in the chain.
+        """
+        last, here = (list(self._returned_in) or [""])[-1], (self._returned_here() or [""])[-1]
+        return here if here and here not in self._needs.get(last, ()) else last
 
     def _returned_here(self) -> list[str]:
         """Return the functions that have returned in this task, or in this thread if no task runs in it."""

@@ -8,6 +8,7 @@ import os
 import pickle
 import sqlite3
 from collections.abc import Callable
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -158,6 +159,35 @@ def pickled(folder: Path) -> list[str]:
     return [file.stem for file in folder.glob("*.pickle")]
 
 
+async def handing_over(topic: str, folder: Path) -> Any:
+    """Have functions and saves run in whichever thread is free."""
+    state, value = load(folder), topic
+    for step in NODES:
+        if step.__name__ not in state:
+            state[step.__name__] = await asyncio.to_thread(step, value)
+            await asyncio.to_thread(save, folder, state)
+        value = state[step.__name__]
+    return value
+
+
+def as_completed(topic: str, folder: Path) -> str:
+    """Save in one thread what others return."""
+    state = load(folder)
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {
+            pool.submit(asyncio.run, function(topic)): function.__name__
+            for function in (facts, images)
+            if function.__name__ not in state
+        }
+        for job in futures.as_completed(jobs):
+            state[jobs[job]] = job.result()
+            save(folder, state)
+    if "layout" not in state:
+        state["layout"] = asyncio.run(layout(state["facts"], state["images"]))
+        save(folder, state)
+    return str(state["layout"])
+
+
 class Flow:
     """A loop in a class: its functions are methods."""
 
@@ -266,3 +296,5 @@ class_subject = PlainFunctions(as_a_class, [Flow.gather, Flow.tell], stored=stor
 model_subject = PlainFunctions(with_a_model, [ask, shout], stored=stored)
 book_subject = PlainFunctions(book, [*each(chapter, "title", ["x", "end"]), bind], stored=stored)
 log_subject = PlainFunctions(in_a_log, NODES, stored=logged)
+handing_subject = PlainFunctions(handing_over, NODES, stored=stored)
+completed_subject = PlainFunctions(as_completed, [facts, images, layout], needs={"images": []}, stored=stored)

@@ -57,7 +57,9 @@ def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() ->
     assert "not known without stored=" in verdicts["E01"].reason
 
 
-@pytest.mark.parametrize("name", ["list", "database", "async", "thread", "class", "book", "log"])
+@pytest.mark.parametrize(
+    "name", ["list", "database", "async", "thread", "class", "book", "log", "handing", "completed"]
+)
 def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS)
 
