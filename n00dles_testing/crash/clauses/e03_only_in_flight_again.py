@@ -3,9 +3,10 @@
 A node is in flight from its start until its save is acknowledged; a kill in between means that nobody knows whether
 its effect has happened, and it is called again. No finished node waits longer than one save for that: one that had
 returned before a save began, and was left out of it, is in flight no more, nor is one for which no save was begun while
-others went on. Nor is a node called again in the life in which it has returned, or paid for twice. Every attempt of a
-node carries the same idempotency key, and no other node has it, so that whoever carries out its effect can see that it
-is the same one.
+others went on, one after another. Nor is a node called again in the life in which it has returned, or paid for twice.
+
+Every attempt of a node carries the same idempotency key, and no other node has it, so that whoever carries out its
+effect can see that it is the same one.
 
 Seen in: microsoft/agent-framework #2075 (a fan-out that is saved when all members are done);
 microsoft/agent-framework #3938 (effects happen twice, and nothing tells them apart).

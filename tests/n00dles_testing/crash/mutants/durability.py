@@ -51,7 +51,7 @@ class HoldsBackTheFirstMember(Executor):
 
 
 class SavesAtTheJoin(Executor):
-    """Saves the members of a fan-out when all of them are done."""
+    """Saves the members of a fan-out when all of them are done: seen where at least three take turns."""
 
     breaks = "E03"
     also = frozenset({"E11"})  # an attempt that fails meanwhile is not saved either
