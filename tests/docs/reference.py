@@ -18,6 +18,7 @@ from typing import TypeVar
 from n00dles import errors, events
 from tests.docs.clauses_page import clauses_page
 from tests.docs.contract_page import contract_page
+from tests.docs.corpus_page import corpus_page
 
 ROOT = Path(__file__).resolve().parents[2]
 _WIDTH = "100"
@@ -63,6 +64,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "contract.md": contract_page,
     "executor-clauses.md": clauses_page,
+    "hostile-values.md": corpus_page,
 }
 
 _OBSERVER_EXAMPLE = """```python
