@@ -15,7 +15,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
@@ -35,6 +35,7 @@ from .life import Executor, ReferenceExecutor, SelfContained, live, write_failur
 from .points import How, Kind, Point
 from .recorded_store import Fence
 from .scenario import EXIT_FAILED, EXIT_FINISHED, BackendError, LifeRequest, PlannedRun, Subject
+from .typed import without
 
 __all__ = [
     "CONTROL_VARIABLE",
@@ -77,11 +78,18 @@ def self_contained(found: Any, name: str, *, store: Any, executor: Any) -> Execu
     return runs
 
 
-def life_store(scenario: PlannedRun, executor: Executor) -> AbstractAsyncContextManager[StateStore]:
-    """Open the store of a life: that of the scenario, or the one that the executor brings."""
+@asynccontextmanager
+async def life_store(scenario: PlannedRun, executor: Executor) -> AsyncIterator[StateStore]:
+    """Open the store of a life while inside: that of the scenario, or the one that the executor brings.
+
+    Nodes of the latter may get to see the scenario's own folder, which must not make a difference.
+    """
     if isinstance(executor, SelfContained):
-        return nullcontext(executor.open_store(scenario.location))
-    return scenario_store(scenario.store, scenario.location)
+        with without(scenario.location):
+            yield executor.open_store(scenario.location)
+    else:
+        async with scenario_store(scenario.store, scenario.location) as store:
+            yield store
 
 
 @asynccontextmanager

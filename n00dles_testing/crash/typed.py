@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-__all__ = ["canonical", "describe", "encode", "first_difference", "show"]
+__all__ = ["canonical", "describe", "encode", "first_difference", "show", "without"]
 
 _T = TypeVar("_T")
 _TYPE = "$type"
@@ -37,6 +38,28 @@ def encode(value: Any) -> Any:
     as its type.
     """
     return _Encoder().form(value, 0)
+
+
+_left_out: str | None = None
+_ELLIPSIS = "…"
+
+
+@contextmanager
+def without(text: str) -> Iterator[None]:
+    """Have `…` in the place of `text` in all that is encoded inside: a folder that each scenario has another of.
+
+    One text at a time, for the whole process.
+    """
+    global _left_out  # noqa: PLW0603 - threads of a loop encode as well
+    before, _left_out = _left_out, text
+    try:
+        yield
+    finally:
+        _left_out = before
+
+
+def _text(value: str) -> str:
+    return value if _left_out is None else value.replace(_left_out, _ELLIPSIS)
 
 
 def canonical(encoded: Any) -> str:
@@ -106,8 +129,10 @@ class _Encoder:
 
     def form(self, value: Any, depth: int) -> Any:
         """Return the typed form of a part that is so deep inside."""
-        if value is None or type(value) in (bool, str):
+        if value is None or type(value) is bool:
             return value
+        if type(value) is str:
+            return _text(value)
         if type(value) is int:
             return value if value.bit_length() <= _MAX_BITS else _long(value)
         if type(value) is float:
@@ -155,7 +180,7 @@ class _Encoder:
         return [self.form(item, depth) for item in self._some(values)]
 
     def _fields(self, values: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        return {name: self.form(item, depth) for name, item in self._some(values.items())}
+        return {_text(name): self.form(item, depth) for name, item in self._some(values.items())}
 
     def _some(self, values: Iterable[_T]) -> Iterator[_T]:
         """Yield the parts that there is still room for."""
@@ -175,6 +200,6 @@ def _long(value: int) -> dict[str, Any]:
 
 def _repr(value: Any) -> str:
     try:
-        return _ADDRESS.sub("", repr(value))
+        return _text(_ADDRESS.sub("", repr(value)))
     except Exception as error:  # a user's __repr__ may do anything
         return f"<no repr: {type(error).__name__}>"

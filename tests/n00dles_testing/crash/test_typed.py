@@ -6,6 +6,7 @@ import enum
 import time
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from n00dles_testing.crash.typed import canonical, describe, encode, first_difference
+from n00dles_testing.crash.typed import canonical, describe, encode, first_difference, without
 
 
 class Article(BaseModel):
@@ -145,3 +146,12 @@ def test_a_mapping_that_cannot_be_read_is_kept_as_its_type() -> None:
             raise OSError("gone")
 
     assert encode(Broken({1: 1}))["repr"] == "<not readable: OSError>"
+
+
+def test_a_folder_that_is_another_each_time_is_left_out() -> None:
+    with without("/tmp/7"):
+        forms = encode(["/tmp/7/a", Path("/tmp/7/b"), {"/tmp/7": 1}, b"/tmp/7", "/tmp/8"])
+
+    paths = ["…/a", {"$type": "pathlib.PosixPath", "repr": "PosixPath('…/b')"}, {"…": 1}]
+    assert forms == [*paths, {"$type": "bytes", "repr": "b'…'"}, "/tmp/8"]
+    assert encode("/tmp/7/a") == "/tmp/7/a"

@@ -188,6 +188,30 @@ def as_completed(topic: str, folder: Path) -> str:
     return str(state["layout"])
 
 
+def draw(topic: str, folder: Path) -> Path:
+    """Leave a file in the folder, and return where it is."""
+    picture = folder / f"{topic}.svg"
+    picture.write_text("<svg/>")
+    return picture
+
+
+def frame(picture: str, pictures: dict[str, Path]) -> dict[str, str]:
+    frames = {picture: "gold", "in": str(pictures["folder"])}
+    return frames | {"of": "wood"}
+
+
+def in_its_folder(topic: str, folder: Path) -> dict[str, str]:
+    """Hand the folder on to the functions, in more than one form."""
+    state = load(folder)
+    if "draw" not in state:
+        state["draw"] = str(draw(topic, folder))
+        save(folder, state)
+    if "frame" not in state:
+        state["frame"] = frame(state["draw"], {"folder": folder})
+        save(folder, state)
+    return dict(state["frame"])
+
+
 class Flow:
     """A loop in a class: its functions are methods."""
 
@@ -298,3 +322,4 @@ book_subject = PlainFunctions(book, [*each(chapter, "title", ["x", "end"]), bind
 log_subject = PlainFunctions(in_a_log, NODES, stored=logged)
 handing_subject = PlainFunctions(handing_over, NODES, stored=stored)
 completed_subject = PlainFunctions(as_completed, [facts, images, layout], needs={"images": []}, stored=stored)
+folder_subject = PlainFunctions(in_its_folder, [draw, frame], stored=stored)
