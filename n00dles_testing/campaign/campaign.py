@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,8 @@ __all__ = ["DEFAULT_EXAMPLES", "load_executor", "prove", "replay"]
 
 DEFAULT_EXAMPLES = 1000
 _NO_LIMIT = 1_000_000
+_MOST_HUNG = 5
+"""After so many lives that hang no more are tried: each of them takes its whole time limit."""
 _SCOUTED = 200
 """How many scenarios of disturbed lives have a pipeline almost of their own, before speed is what counts."""
 _IDS = tuple(f"E{number:02}" for number in range(1, 19))
@@ -180,7 +182,9 @@ class _Campaign:
         self._searched = time.monotonic() - self._started
 
     def _try(self, family: Family, most: int, ends: float | None, *, seed: int) -> None:
-        until = partial(_is_over, ends)
+        if self._stage.hung >= _MOST_HUNG:
+            return
+        until = partial(self._is_over, ends)
         search = Search(family, self._stage, seed=seed, only=self._wanted, until=until, on_trial=self._on_trial)
         self._searches.append(search)
         search.run(most)
@@ -193,6 +197,9 @@ class _Campaign:
         self._wanted = frozenset(clause for clause, count in search.tally.behind.items() if count)
         self._wanted |= frozenset(search.tally.found)
         self._searched = time.monotonic() - self._started
+
+    def _is_over(self, ends: float | None) -> bool:
+        return self._stage.hung >= _MOST_HUNG or (ends is not None and time.monotonic() > ends)
 
     def _on_trial(self, trial: Trial, judgement: Judgement) -> None:
         if trial.family.startswith("lives") and not judgement.vacuous:
@@ -225,12 +232,18 @@ class _Campaign:
             clauses=tuple(self._result(clause, tallies) for clause in _IDS),
             disturbances=dict(sorted(self._disturbances.items())),
             vacuous=dict(sum((tally.vacuous for tally in tallies), Counter[str]()).most_common()),
-            notes=(f"E17: {_GOLDEN}",) if "E17" in self._wanted else (),
+            notes=tuple(self._notes()),
             seconds=time.monotonic() - self._started,
             scenario_seconds=self._searched,
             met={clause: found.number for tally in reversed(tallies) for clause, found in tally.found.items()},
             sizes=dict(sorted(self._sizes.items())),
         )
+
+    def _notes(self) -> Iterator[str]:
+        if "E17" in self._wanted:
+            yield f"E17: {_GOLDEN}"
+        if self._stage.hung >= _MOST_HUNG:
+            yield f"ended before its time: {self._stage.hung} lives did not come to an end within their time limit"
 
     def _result(self, clause: str, tallies: list[Tally]) -> ClauseResult:
         title = _TITLES.get(clause, "")
@@ -244,10 +257,6 @@ class _Campaign:
         if not behind:
             return ClauseResult(clause, title, Verdict.VACUOUS, "no scenario that was drawn could have broken it")
         return ClauseResult(clause, title, Verdict.PASS, "", behind)
-
-
-def _is_over(ends: float | None) -> bool:
-    return ends is not None and time.monotonic() > ends
 
 
 def _finding(found: Found, family: Family, name: str, *, real: str) -> Finding:

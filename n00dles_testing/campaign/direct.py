@@ -22,7 +22,9 @@ from ..crash.instrument import Callee, callees
 from ..crash.life import Executor
 from ..crash.typed import encode
 
-__all__ = ["Body", "Ended", "ended", "failing_at", "is_typed", "watched"]
+__all__ = ["LIMIT_SECONDS", "Body", "Ended", "ended", "failing_at", "is_typed", "watched"]
+
+LIMIT_SECONDS = 10.0
 
 Body = Callable[[str, Callable[[], Awaitable[Any]]], Awaitable[Any]]
 """What stands in for the call of a node: it is told the node, and how to make the call."""
@@ -60,17 +62,22 @@ async def ended(
     inputs: Mapping[str, Any] | None = None,
     body: Body | None = None,
     calls: list[str] | None = None,
+    limit: float = LIMIT_SECONDS,
 ) -> Ended:
-    """Run `pipeline` with `inputs`, or resume it without, and say how that ended. `calls` is filled as it goes."""
+    """Run `pipeline` with `inputs`, or resume it without, and say how that ended. `calls` is filled as it goes.
+
+    After `limit` seconds it is ended as one that hangs.
+    """
     seen: list[str] = [] if calls is None else calls
     result = Ended(seen)
     try:
         with watched(pipeline, seen, body):
-            if inputs is None:
-                came = await executor.resume(pipeline, run_id=run_id, store=store, observers=())
-            else:
-                came = await executor.run(pipeline, run_id=run_id, store=store, observers=(), inputs=inputs)
-    except (Exception, asyncio.CancelledError) as error:
+            async with asyncio.timeout(limit):
+                if inputs is None:
+                    came = await executor.resume(pipeline, run_id=run_id, store=store, observers=())
+                else:
+                    came = await executor.run(pipeline, run_id=run_id, store=store, observers=(), inputs=inputs)
+    except (Exception, asyncio.CancelledError, SystemExit) as error:
         result.error = error
     else:
         result.output = encode(came.output)

@@ -146,7 +146,9 @@ async def _run(place: _Place, spec: PipelineSpec, node: str, executor: Executor)
 
     store = SQLiteStateStore(place.folder / "run.db")
     place.begun.touch()
-    result = await ended(executor, build(spec), store, _RUN_ID, inputs=spec.input_values(), body=body)
+    result = await ended(
+        executor, build(spec), store, _RUN_ID, inputs=spec.input_values(), body=body, limit=_LIMIT_SECONDS
+    )
     await store.aclose()
     error = result.error
     form: Mapping[str, Any] = {

@@ -29,6 +29,7 @@ from ..crash.scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, P
 from ..crash.shape import Shape
 from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by
 from .failures import heals
+from .guarded import Guarded
 
 __all__ = ["RUN_ID", "Scene", "Stage"]
 
@@ -73,7 +74,8 @@ class Stage:
         on_play: Callable[[], None] = lambda: None,
         time_limit: float = 5.0,
     ) -> None:
-        self.executor = executor
+        self.executor: Executor = Guarded(executor)
+        self.hung = 0
         self.has_own_store = make_store is not None
         self.make_store: Callable[[], StateStore] = make_store or InMemoryStateStore
         self.played = 0
@@ -127,6 +129,7 @@ class Stage:
         if on_disk:
             for path in Path(self._folder.name).glob(f"{Path(place).name}.db*"):
                 path.unlink()
+        self.hung += sum(end.timed_out for end in ends)
         history = History(backend.entries(planned), ends)
         happened = sum(life.at_point is not None for life in history.working)
         return Scene(plan, plan[:happened], history, counted, backend.description)

@@ -109,6 +109,28 @@ class ForgetsWhatWasStored(Executor):
         return await self.run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
 
 
+class ReturnsNone(Executor):
+    """Returns no result."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> RunResult:
+        return None  # type: ignore[return-value]
+
+
+class Exits(Executor):
+    """Ends the process."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> RunResult:
+        raise SystemExit(3)
+
+
+class Hangs(Executor):
+    """Waits for ever."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> RunResult:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
 async def _nothing(**arguments: Any) -> None:
     await asyncio.sleep(0)
 

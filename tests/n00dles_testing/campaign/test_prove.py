@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import pytest
 from hypothesis import settings
 
 from n00dles_testing.campaign import CampaignError, CampaignProgress, prove
+from n00dles_testing.campaign.stage import Stage
 from n00dles_testing.verdicts import Verdict
 from tests.n00dles_testing.campaign import executors
 
@@ -71,6 +73,28 @@ def test_the_same_seed_draws_the_same_scenarios_and_another_seed_draws_others() 
 
     assert first == second
     assert first != other
+
+
+@pytest.mark.parametrize(
+    ("executor", "told"),
+    [
+        (executors.ReturnsNone(), "run returned a NoneType, and no RunResult"),
+        (executors.Exits(), "SystemExit: 3"),
+        (executors.Hangs(), "did not end within its limit"),
+    ],
+    ids=["no result", "an exit", "a hang"],
+)
+def test_an_executor_that_does_not_run_at_all_is_at_fault_and_ends_no_campaign(
+    executor: executors.Executor, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("n00dles_testing.campaign.campaign.Stage", partial(Stage, time_limit=0.2))
+
+    report = prove(executor, examples=40, confirm=False, shrink_seconds=0)
+
+    (finding,) = report.findings
+    assert finding.clause == "E04"
+    assert told in finding.message
+    assert report.ok is False
 
 
 def test_a_budget_ends_a_campaign_in_time() -> None:
