@@ -18,6 +18,7 @@ from tests.n00dles_testing.plain.mistakes import MISTAKES
 HERE = "tests.n00dles_testing.plain.loops"
 FAILING = Path(__file__).with_name("mistakes.py")
 INPUTS = {"topic": "x"}
+RIGHT = ["list", "database", "log", "async", "handing", "thread", "completed", "class", "book", "folder"]
 
 
 def test_a_loop_is_killed_by_signal_9_around_each_function_and_inside_each_save() -> None:
@@ -57,9 +58,7 @@ def test_without_stored_it_is_not_known_what_is_on_disk_and_e01_is_not_told() ->
     assert "not known without stored=" in verdicts["E01"].reason
 
 
-@pytest.mark.parametrize(
-    "name", ["list", "database", "async", "thread", "class", "book", "log", "handing", "completed"]
-)
+@pytest.mark.parametrize("name", RIGHT)
 def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS)
 
@@ -68,9 +67,7 @@ def test_a_loop_that_is_right_passes_however_it_is_built(name: str) -> None:
     assert {row.killed_by for row in report.rows} == {signal.SIGKILL}
 
 
-@pytest.mark.parametrize(
-    "name", ["by_name", "blind", "list", "database", "async", "thread", "blind_thread", "class", "book"]
-)
+@pytest.mark.parametrize("name", ["by_name", "blind", "blind_thread", *RIGHT])
 def test_it_passes_in_process_as_well_and_in_chains_of_kills(name: str) -> None:
     report = explore(f"{HERE}:{name}_subject", INPUTS, mode="in-process", lives=3, budget=40)
 
