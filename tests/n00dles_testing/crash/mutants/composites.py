@@ -79,7 +79,7 @@ class TakesTheOtherRoute(Executor):
 
 
 class ForgetsTheRoutedNode(Executor):
-    """Lets a branch record that it is done a step after its node: a kill in between runs the node again."""
+    """Records that a branch is done a save after its node: a kill in between runs the node again."""
 
     breaks = "E07"
     also = frozenset({"E10", "E14"})
@@ -89,7 +89,12 @@ class ForgetsTheRoutedNode(Executor):
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         self._routed = routed(life.pipeline)
-        return nullcontext()
+        branch_step = Execution._branch_step
+
+        async def not_the_last(self: Execution, branch: Branch, previous: Any, settings: Settings, _: Any) -> Any:
+            return await branch_step(self, branch, previous, settings, lambda: False)
+
+        return patch.object(Execution, "_branch_step", not_the_last)
 
     def around(self, store: Any) -> Any:
         nodes = self._routed
