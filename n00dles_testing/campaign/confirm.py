@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..crash import ExplorationError, explore
 from ..crash.fork_server import fork_is_available
+from ..crash.points import How
 from ..strategies import ATTEMPTS_VARIABLE, target_of
 from .lives_family import plan_of
 from .rival import RivalError, rivals_in_processes
@@ -50,12 +51,14 @@ def confirmed(found: Found, executor: str | None) -> str:
         except ExplorationError as error:
             return f"in this process only; with real processes: {error}"
     clause = found.fault[0]
+    killed = any(point.how is How.KILL for point in plan_of(found.trial))
+    really = f"processes of their own{', killed for real' if killed else ''}"
     if any(finding.clause == clause for finding in report.findings):
-        return "in this process, and again in processes of their own, killed for real"
+        return f"in this process, and again in {really}"
     broken = sorted({finding.clause for finding in report.findings})
     if broken:
-        return f"in this process; processes of their own, killed for real, break {', '.join(broken)} instead"
-    return "in this process only: processes of their own, killed for real, did not show it"
+        return f"in this process; in {really}, {', '.join(broken)} instead"
+    return f"in this process only, and not in {really}"
 
 
 def _rivals(found: Found, executor: str | None) -> str:
