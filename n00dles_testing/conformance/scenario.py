@@ -29,6 +29,8 @@ __all__ = ["Handle", "Scenario"]
 
 T = TypeVar("T")
 
+_SHOWN_OF_AN_ERROR = 600
+
 
 @dataclass(slots=True)
 class Handle:
@@ -101,13 +103,23 @@ class Scenario:
         """Load a known run, passing the inputs that it was created with unless others are given."""
         return await self._load_or_create(run_id, self.acknowledged[run_id].inputs if inputs is None else inputs)
 
+    async def creates_or_refuses(self, inputs: Mapping[str, Any], run_id: str) -> Handle | Exception:
+        """Create as `create` does; return the exception if the store raised one instead."""
+        try:
+            return await self.create(inputs, run_id)
+        except BrokenClause as refused:
+            cause = refused.__cause__
+            if not isinstance(cause, Exception) or isinstance(cause, UnreadableReplyError):
+                raise
+            return cause
+
     async def save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
         """Complete nodes in the context of `handle`, in this order, and save it; the outputs are then acknowledged."""
         for node, output in outputs.items():
             handle.context.checkpoint(node, output)
         instance = await self._opened()
         saving = instance.save(handle.run_id, handle.context)
-        await self.call(f"save({handle.run_id!r}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
+        await self.call(f"save({show(handle.run_id)}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
         self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
 
     async def saves_or_refuses(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
@@ -123,7 +135,7 @@ class Scenario:
     async def delete(self, run_id: str) -> None:
         """Delete a run; nothing of it is acknowledged any more."""
         instance = await self._opened()
-        await self.call(f"delete({run_id!r})", instance.delete(run_id), lambda _: "acknowledged")
+        await self.call(f"delete({show(run_id)})", instance.delete(run_id), lambda _: "acknowledged")
         self.acknowledged.pop(run_id, None)
 
     async def close(self) -> None:
@@ -138,6 +150,11 @@ class Scenario:
         await self.close()
         await self.open()
         return before is not self.raw
+
+    async def keeps_after_reopening(self, run_id: str) -> bool:
+        """Close and open again; return whether the store still has this run, for clauses that are not about that."""
+        await self.reopen()
+        return (await self.load(run_id)).record == self.acknowledged[run_id]
 
     def elsewhere(self) -> AbstractAsyncContextManager[Elsewhere]:
         """Return another process that opens the same location: a fresh interpreter, started on entering."""
@@ -204,7 +221,7 @@ class Scenario:
                 raise UnreadableReplyError(str(error)) from error
 
         return await self.call(
-            f"load_or_create({run_id!r}, {show(dict(inputs))})", load(), lambda handle: str(handle.record)
+            f"load_or_create({show(run_id)}, {show(dict(inputs))})", load(), lambda handle: str(handle.record)
         )
 
     async def _opened(self) -> Instance:
@@ -244,6 +261,8 @@ class Scenario:
 def describe(error: BaseException) -> str:
     """Return the kind of an error and its message."""
     text = str(error)
+    if len(text) > _SHOWN_OF_AN_ERROR:
+        text = f"{text[:_SHOWN_OF_AN_ERROR]}… ({len(text)} characters)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 

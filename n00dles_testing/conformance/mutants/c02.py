@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles, record_of
+from .correct import AppendOnlyLog, JSONFiles, NotStoredError, merged, new_record, record_of
 
 __all__ = ["CommitsAtClose", "ForgetsToFlush", "WritesBackWhatItLoaded"]
 
@@ -34,23 +35,34 @@ class CommitsAtClose:
 
     def __init__(self, folder: str) -> None:
         self.connection = sqlite3.connect(Path(folder) / "runs.db", check_same_thread=False)
+        self.connection.execute("PRAGMA secure_delete = ON")
+        self.lock = threading.Lock()
         self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Read the row, or insert it."""
-        row = self.connection.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
-        if row is not None:
-            return json.loads(row[0])
-        self.write(run_id, {"run_id": run_id, "inputs": inputs, "completed": {}, "order": []})
-        return self.load_or_create(run_id, inputs)
+        with self.lock:
+            if self.read(run_id) is None:
+                self.write(run_id, new_record(run_id, inputs))
+            return self.read(run_id)
 
     def save(self, run_id: str, context: Any) -> None:
         """Replace the row, in a transaction that nobody commits."""
-        self.write(run_id, record_of(context))
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is None:
+                raise NotStoredError(run_id)
+            self.write(run_id, merged(stored, record_of(context)))
 
     def delete(self, run_id: str) -> None:
         """Delete the row, in a transaction that nobody commits."""
-        self.connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+        with self.lock:
+            self.connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+
+    def read(self, run_id: str) -> Any:
+        """Return the stored record, or None."""
+        row = self.connection.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        return None if row is None else json.loads(row[0])
 
     def close(self) -> None:
         """Commit at last."""
@@ -87,8 +99,12 @@ class WritesBackWhatItLoaded(JSONFiles):
         """Write a run of our own, keep one that was loaded."""
         if run_id in self.created:
             super().save(run_id, context)
-        else:
-            self.changed[run_id] = record_of(context)
+            return
+        with self.lock:
+            stored = self.changed.get(run_id) or self.read(run_id)
+            if stored is None:
+                raise NotStoredError(run_id)
+            self.changed[run_id] = merged(stored, record_of(context))
 
     def delete(self, run_id: str) -> None:
         """Remove the run."""

@@ -1,23 +1,56 @@
 """The correct stores that the mutants are made from. Both keep the contract, and the suite's own tests prove it.
 
-They are written as a user would write them: plain classes with sync methods, no base class, nothing of n00dles.
+They are written as a user would write them: plain classes with sync methods, no base class, nothing of n00dles. Neither
+keeps a revision: a save is merged with what is stored, so that no worker takes away what another one has completed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
-__all__ = ["AppendOnlyLog", "JSONFiles", "record_of"]
+__all__ = ["AppendOnlyLog", "JSONFiles", "NotStoredError", "merged", "new_record", "record_of", "sync_folder"]
+
+
+class NotStoredError(LookupError):
+    """A run that was deleted is saved: whoever still works on it must not bring it back."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id!r} was not saved: it is not stored, so it was deleted")
+
+
+def new_record(run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Return the record of a run that begins."""
+    return {"run_id": run_id, "inputs": deepcopy(inputs), "completed": {}, "order": []}
 
 
 def record_of(context: Any) -> dict[str, Any]:
-    """Copy the four fields that every store must keep."""
-    record = {name: getattr(context, name) for name in ("run_id", "inputs", "completed", "order")}
-    return deepcopy({**record, "completed": dict(record["completed"])})
+    """Copy the four fields that every store must keep.
+
+    A node may complete meanwhile, in another thread: the order is read first, and decides.
+    """
+    order = list(context.order)
+    completed = {node: deepcopy(context.completed[node]) for node in order}
+    return {"run_id": context.run_id, "inputs": deepcopy(context.inputs), "completed": completed, "order": order}
+
+
+def merged(stored: dict[str, Any], record: dict[str, Any]) -> dict[str, Any]:
+    """Return `record` together with what only `stored` has: a completed node never disappears."""
+    order = [*stored["order"], *(node for node in record["order"] if node not in stored["completed"])]
+    return {**stored, "completed": {**stored["completed"], **record["completed"]}, "order": order}
+
+
+def sync_folder(path: Path) -> None:
+    """Make a rename or a removal durable."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 class JSONFiles:
@@ -27,24 +60,31 @@ class JSONFiles:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
+        self.lock = threading.RLock()
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Read the run's file, or write it."""
-        found = self.read(run_id)
-        if found is not None:
-            return found
-        record = {"run_id": run_id, "inputs": deepcopy(inputs), "completed": {}, "order": []}
-        self.write(run_id, record)
-        return record
+        with self.lock:
+            found = self.read(run_id)
+            if found is not None:
+                return found
+            record = new_record(run_id, inputs)
+            self.write(run_id, record)
+            return record
 
     def save(self, run_id: str, context: Any) -> None:
         """Replace the run's file."""
-        self.write(run_id, record_of(context))
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is None:
+                raise NotStoredError(run_id)
+            self.write(run_id, merged(stored, self.kept(context)))
 
     def delete(self, run_id: str) -> None:
         """Remove the run's file."""
-        self.path(run_id).unlink(missing_ok=True)
-        self.sync_folder()
+        with self.lock:
+            self.path(run_id).unlink(missing_ok=True)
+            sync_folder(self.folder)
 
     def path(self, run_id: str) -> Path:
         """Return the file of a run: its id in hex, so that no two ids share one."""
@@ -55,32 +95,26 @@ class JSONFiles:
         path = self.path(run_id)
         return json.loads(path.read_text()) if path.exists() else None
 
+    def kept(self, context: Any) -> dict[str, Any]:
+        """Return what is kept of a context."""
+        return record_of(context)
+
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Replace the record, so that a crash leaves the old one or the new one."""
-        aside = self.path(run_id).with_suffix(".new")
-        with aside.open("w") as file:
-            json.dump(record, file)
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(self.path(run_id))
-        self.sync_folder()
-
-    def sync_folder(self) -> None:
-        """Make a rename or a removal durable."""
-        folder = os.open(self.folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(self.path(run_id), json.dumps(record))
 
 
 class AppendOnlyLog:
-    """All runs in memory, and in one file to which each change is appended as a line."""
+    """All runs in memory, and in one file to which each change is appended as a line.
+
+    A delete writes the file anew without the run, so that nothing of it is left.
+    """
 
     breaks: ClassVar[str | None] = None
 
     def __init__(self, folder: str) -> None:
         self.path = Path(folder) / "runs.log"
+        self.lock = threading.RLock()
         self.runs: dict[str, dict[str, Any]] = {}
         if self.path.exists():
             self.replay(self.path.read_text())
@@ -88,17 +122,25 @@ class AppendOnlyLog:
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return a copy of the run, or append a new one."""
-        if run_id not in self.runs:
-            self.append(run_id, {"run_id": run_id, "inputs": deepcopy(inputs), "completed": {}, "order": []})
-        return deepcopy(self.runs[run_id])
+        with self.lock:
+            if run_id not in self.runs:
+                self.append(run_id, new_record(run_id, inputs))
+            return deepcopy(self.runs[run_id])
 
     def save(self, run_id: str, context: Any) -> None:
         """Append the run as it now is."""
-        self.append(run_id, record_of(context))
+        with self.lock:
+            if run_id not in self.runs:
+                raise NotStoredError(run_id)
+            self.append(run_id, merged(self.runs[run_id], record_of(context)))
 
     def delete(self, run_id: str) -> None:
-        """Append that the run is gone."""
-        self.append(run_id, None)
+        """Write the file anew, without the run."""
+        with self.lock:
+            self.apply(run_id, None)
+            self.file.close()
+            replace_file(self.path, "".join(json.dumps(line) + "\n" for line in self.runs.items()))
+            self.file = self.path.open("a")
 
     def close(self) -> None:
         """Close the file."""
@@ -123,3 +165,14 @@ class AppendOnlyLog:
         for line in text.splitlines(keepends=True):
             if line.endswith("\n"):
                 self.apply(*json.loads(line))
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file aside, sync it, and put it in place of the old one."""
+    aside = path.with_suffix(".new")
+    with aside.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(path)
+    sync_folder(path.parent)

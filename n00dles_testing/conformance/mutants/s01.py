@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .correct import JSONFiles
+from .correct import JSONFiles, merged, new_record
 
 __all__ = ["CreatesAtTheFirstSave", "TakesInputsOnceItHasGrown", "TakesTheInputsPassed"]
 
@@ -32,7 +32,12 @@ class CreatesAtTheFirstSave(JSONFiles):
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the stored run, or one that nobody else will ever see."""
-        return self.read(run_id) or {"run_id": run_id, "inputs": dict(inputs), "completed": {}, "order": []}
+        return self.read(run_id) or new_record(run_id, inputs)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the run, whether it is stored or not."""
+        record = self.kept(context)
+        self.write(run_id, merged(self.read(run_id) or record, record))
 
 
 _LARGE = 4

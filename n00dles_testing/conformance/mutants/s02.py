@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from .correct import JSONFiles, record_of
+from .correct import JSONFiles
 
 __all__ = ["DropsWhatLooksEmpty", "OrdersByName", "RoundsToDoubles", "StripsTexts"]
 
@@ -18,12 +18,12 @@ class DropsWhatLooksEmpty(JSONFiles):
 
     breaks: ClassVar[str | None] = "S02"
 
-    def save(self, run_id: str, context: Any) -> None:
+    def kept(self, context: Any) -> dict[str, Any]:
         """Keep only nodes with something in them."""
-        record = record_of(context)
+        record = super().kept(context)
         record["completed"] = {node: output for node, output in record["completed"].items() if output}
         record["order"] = [node for node in record["order"] if node in record["completed"]]
-        self.write(run_id, record)
+        return record
 
 
 class OrdersByName(JSONFiles):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .correct import JSONFiles, record_of
+from .correct import JSONFiles
 
 __all__ = ["CachesWhatIsReadOften", "GivesOutItsCache", "KeepsTheCallersObject"]
 
@@ -28,8 +28,9 @@ class KeepsTheCallersObject(JSONFiles):
 
     def save(self, run_id: str, context: Any) -> None:
         """Write the run, and keep the caller's own object."""
-        super().save(run_id, context)
-        self.cache[run_id] = context
+        with self.lock:
+            super().save(run_id, context)
+            self.cache[run_id] = context
 
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""
@@ -53,9 +54,10 @@ class GivesOutItsCache(JSONFiles):
         return self.cache[run_id]
 
     def save(self, run_id: str, context: Any) -> None:
-        """Write the run, and cache a copy."""
-        super().save(run_id, context)
-        self.cache[run_id] = record_of(context)
+        """Write the run, and cache what was written."""
+        with self.lock:
+            super().save(run_id, context)
+            self.cache[run_id] = self.read(run_id)
 
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""

@@ -246,3 +246,43 @@ class RefusesSpaces(JSONFiles):
         if any(isinstance(output, str) and output != output.strip() for output in context.completed.values()):
             raise ValueError("white space")
         super().save(run_id, context)
+
+
+class _Refuses(JSONFiles):
+    """Has no room for ids with a slash."""
+
+    error: Exception = ValueError("a run id has no slash")
+    seen = 0
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        if "/" in run_id:
+            self.refuse()
+        return super().load_or_create(run_id, inputs)
+
+    def refuse(self) -> None:
+        raise self.error
+
+
+class RefusesSlashes(_Refuses): ...
+
+
+class TripsOverSlashes(_Refuses):
+    error = KeyError("a/b")
+
+
+class SaysNothing(_Refuses):
+    error = ValueError()
+
+
+class RefusesEachSecondTime(_Refuses):
+    def refuse(self) -> None:
+        self.seen += 1
+        if self.seen % 2:
+            raise self.error
+
+
+class RefusesAtTheSave(JSONFiles):
+    def save(self, run_id: str, context: Any) -> None:
+        if "/" in run_id:
+            raise ValueError("a run id has no slash")
+        super().save(run_id, context)

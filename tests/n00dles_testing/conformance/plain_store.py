@@ -30,16 +30,31 @@ class PlainStore:
         )
 
     def save(self, run_id: str, ctx: Any) -> None:
-        outputs = json.dumps([[node, ctx.completed[node]] for node in ctx.order])
-        self.execute("UPDATE runs SET outputs = ? WHERE id = ?", outputs, run_id)
+        """Merge: it keeps no revision, so it cannot refuse a worker that has not seen what another one completed."""
+        outputs = {node: ctx.completed[node] for node in ctx.order}
+        connection = self.connect()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            row = connection.execute("SELECT outputs FROM runs WHERE id = ?", (run_id,)).fetchone()
+            stored = [] if row is None else json.loads(row[0])
+            merged = json.dumps(list({**dict(stored), **outputs}.items()))
+            connection.execute("UPDATE runs SET outputs = ? WHERE id = ?", (merged, run_id))
+            connection.commit()
+        finally:
+            connection.close()
 
     def delete(self, run_id: str) -> None:
         self.execute("DELETE FROM runs WHERE id = ?", run_id)
 
+    def connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, timeout=30)
+        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute("PRAGMA secure_delete = ON")
+        return connection
+
     def execute(self, statement: str, *values: str) -> list[Any]:
-        connection = sqlite3.connect(self.path)
+        connection = self.connect()
         try:
-            connection.execute("PRAGMA synchronous = EXTRA")
             with connection:
                 return connection.execute(statement, values).fetchall()
         finally:

@@ -1,0 +1,127 @@
+"""S06: runs are apart, and no id reaches outside the store."""
+
+from __future__ import annotations
+
+from ..expect import BrokenClause
+from ..ids import IdGroup, groups_of_ids, ids_of_lengths, paths
+from ..records import Record, show
+from ..registry import clause
+from ..scenario import Handle, Scenario, describe, where
+from ..subject import StoreSubject
+from ..surroundings import Surroundings
+
+_NO_REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    IndexError,
+    KeyError,
+    NameError,
+    NotImplementedError,
+    RecursionError,
+    TypeError,
+)
+"""Errors that a program meets in itself: whoever gets one does not know that it was the id."""
+
+
+@clause("S06", level=1, title="runs are apart, whatever their ids are")
+async def runs_are_apart(subject: StoreSubject) -> None:
+    """Ids that differ, however little, are different runs, or are refused with a clear error.
+
+    They differ only by case, white space, Unicode form, a wildcard of SQL or of a shell, a prefix, a separator, a
+    quote, or in the last character of 1 to 10 000 bytes that cannot be compressed. Of each group all ids are created
+    and saved; each must then have its own inputs and outputs, also when one of them is deleted, and when the store is
+    opened again. Ids are made from what users type and from what models return, so a path (`../x`, `/tmp/x`, `a/b`
+    beside `a_b`) must not lead anywhere: nothing around the location may be made, changed or removed.
+
+    A refusal counts if `load_or_create` raises it, before any node was paid for, and if it stays: a `KeyError`, a
+    `TypeError` or the like is no refusal. The report names what is refused.
+
+    Seen in: langchain-ai/langgraph #8300 (`john_doe` matches `john-doe`), agentscope-ai/agentscope-java #3217 (`Run`
+    and `run` are one record), Q00/ouroboros #397 (`../` escapes the folder), Pyomo/mpi-sppy PR #777 (two cleaned-up
+    names land on one file), langchain-ai/langgraph #6239 and aegra/aegra #567 (long ids fail in the index).
+    """
+    for group in groups_of_ids(subject.fresh_run_id()):
+        await _a_group(subject, group)
+    if subject.target.takes_location:
+        await _paths(subject)
+        await _a_group(subject, ids_of_lengths(subject.fresh_run_id(), subject.draw))
+        return
+    subject.notes.append("ids that are paths, or short, were not tried: the store takes no location")
+    long = ids_of_lengths(subject.fresh_run_id(), subject.draw)
+    await _a_group(subject, IdGroup(long.title, tuple(id_ for id_ in long.ids if len(id_) > 1)))
+
+
+async def _a_group(subject: StoreSubject, group: IdGroup) -> None:
+    async with subject.scenario(f"ids that differ by {group.title}") as s:
+        await _are_apart(s, await _create_all(s, group))
+
+
+async def _paths(subject: StoreSubject) -> None:
+    async with subject.scenario("ids that are paths") as s:
+        await s.open()
+        around = Surroundings(s)
+        group = paths(subject.fresh_run_id(), str(around.root))
+        handles = await _create_all(s, group, around)
+        try:
+            await _are_apart(s, handles)
+        finally:
+            around.expect_untouched(because="a run's id is a name, and leads nowhere")
+
+
+async def _create_all(s: Scenario, group: IdGroup, around: Surroundings | None = None) -> list[Handle]:
+    """Create a run of each id that the store takes, and save it."""
+    handles: list[Handle] = []
+    refused: dict[str, Exception] = {}
+    for number, run_id in enumerate(group.ids):
+        inputs = {"number": f"run {number}"}
+        came = await s.creates_or_refuses(inputs, run_id)
+        if around is not None:
+            around.expect_untouched(because=f"the run {show(run_id)} was created in the store")
+        if isinstance(came, Exception):
+            _is_a_clear_refusal(run_id, came)
+            refused[run_id] = came
+            continue
+        s.expect(came.record).equals(
+            Record.new(inputs), because=f"{show(run_id)} is no run yet; {len(handles)} runs of other ids are"
+        )
+        handles.append(came)
+    for number, handle in enumerate(handles):
+        await s.save(handle, {"researcher": f"facts {number}"})
+    await _stay_refused(s, group, refused)
+    return handles
+
+
+async def _stay_refused(s: Scenario, group: IdGroup, refused: dict[str, Exception]) -> None:
+    for run_id in refused:
+        again = await s.creates_or_refuses({"number": "again"}, run_id)
+        s.expect(isinstance(again, Exception)).equals(
+            True, what=f"whether {show(run_id)} is refused again", because="it was refused before, so it is no run"
+        )
+    if refused:
+        kinds = ", ".join(sorted({type(error).__name__ for error in refused.values()}))
+        s.subject.notes.append(f"refuses {len(refused)} of {len(group.ids)} ids that differ by {group.title} ({kinds})")
+
+
+def _is_a_clear_refusal(run_id: str, error: Exception) -> None:
+    if isinstance(error, _NO_REFUSALS) or not str(error):
+        details = (*where(error), ("allowed", "a run of its own, or an error that says what is wrong with the id"))
+        why = (("came", describe(error)), ("why", "who gets this error does not learn that it was the run's id"))
+        raise BrokenClause(f"the id {show(run_id)} raised {describe(error)}", (*details, *why))
+
+
+async def _are_apart(s: Scenario, handles: list[Handle]) -> None:
+    """Every run is its own; also when the first one is gone, and after a reopening that keeps the second one."""
+    for handle in handles:
+        await s.expect_acknowledged(handle.run_id, because=f"it is one of {len(handles)} runs, each with its own id")
+    if not handles:
+        return
+    first, *others = [handle.run_id for handle in handles]
+    await s.delete(first)
+    for run_id in others:
+        await s.expect_acknowledged(run_id, because=f"only {show(first)} was deleted")
+    if not others or not await s.keeps_after_reopening(others[0]):
+        return
+    for run_id in others[1:]:
+        await s.expect_acknowledged(run_id, because=f"the store was opened again, and kept {show(others[0])}")
