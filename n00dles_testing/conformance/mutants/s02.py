@@ -56,6 +56,7 @@ class RoundsToDoubles(JSONFiles):
     """Keeps numbers as a database with one kind of number does: an id beyond 2**53 is another id afterwards."""
 
     breaks: ClassVar[str | None] = "S02"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S03",)
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write the record with every whole number as the nearest double."""
