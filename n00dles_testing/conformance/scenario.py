@@ -115,17 +115,22 @@ class Scenario:
 
     async def save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
         """Complete nodes in the context of `handle`, in this order, and save it; the outputs are then acknowledged."""
-        for node, output in outputs.items():
-            handle.context.checkpoint(node, output)
-        instance = await self._opened()
-        saving = instance.save(handle.run_id, handle.context)
-        await self.call(f"save({show(handle.run_id)}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
+        await self._save(handle, outputs)
         self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
 
     async def saves_or_refuses(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
         """Save as `save` does; return False if the store raised an exception instead, and nothing is acknowledged."""
+        if saved := await self.late_save(handle, outputs):
+            self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
+        return saved
+
+    async def late_save(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
+        """Save what others have gone on with or deleted: what it changes, and may not, is for the check to say.
+
+        Returns False if the store raised an exception.
+        """
         try:
-            await self.save(handle, outputs)
+            await self._save(handle, outputs)
         except BrokenClause as refused:
             if not isinstance(refused.__cause__, Exception):
                 raise
@@ -207,6 +212,13 @@ class Scenario:
             self.journal.outcome(step, f"raised {type(error).__name__}")
             raise BrokenClause(f"{text.partition('(')[0]} raised {describe(error)}", where(error)) from error
         return result
+
+    async def _save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
+        for node, output in outputs.items():
+            handle.context.checkpoint(node, output)
+        instance = await self._opened()
+        saving = instance.save(handle.run_id, handle.context)
+        await self.call(f"save({show(handle.run_id)}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
 
     async def _load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> Handle:
         instance = await self._opened()

@@ -26,9 +26,13 @@ class TakesTheInputsPassed(JSONFiles):
 
 
 class CreatesAtTheFirstSave(JSONFiles):
-    """Writes nothing until there is an output: two workers that start one run each have inputs of their own."""
+    """Writes nothing until there is an output: two workers that start one run each have inputs of their own.
+
+    It cannot tell a run that was deleted from one that was not saved yet.
+    """
 
     breaks: ClassVar[str | None] = "S01"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S07",)
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the stored run, or one that nobody else will ever see."""

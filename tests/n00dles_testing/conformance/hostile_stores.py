@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import ctypes
 import json
 import os
@@ -10,9 +11,12 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from typing import Any
 
-from n00dles_testing.conformance.mutants.correct import JSONFiles, record_of
+from n00dles.context import PipelineContext
+from n00dles.stores.sqlite import SQLiteStateStore
+from n00dles_testing.conformance.mutants.correct import AppendOnlyLog, JSONFiles, record_of
 
 FOREVER = 3600
 
@@ -286,3 +290,55 @@ class RefusesAtTheSave(JSONFiles):
         if "/" in run_id:
             raise ValueError("a run id has no slash")
         super().save(run_id, context)
+
+
+class Compresses(AppendOnlyLog):
+    """What is in its file cannot be read without it, and a delete leaves it there."""
+
+    def delete(self, run_id: str) -> None:
+        with self.lock:
+            self.append(run_id, None)
+
+    def append(self, run_id: str, record: dict[str, Any] | None) -> None:
+        line = base64.b85encode(zlib.compress(json.dumps([run_id, record]).encode()))
+        self.file.write(line.decode() + "\n")
+        self.file.flush()
+        self.apply(run_id, record)
+
+    def replay(self, text: str) -> None:
+        for line in text.split():
+            self.apply(*json.loads(zlib.decompress(base64.b85decode(line))))
+
+
+class CompactsWhenItIsClosed(AppendOnlyLog):
+    def delete(self, run_id: str) -> None:
+        with self.lock:
+            self.append(run_id, None)
+
+    def close(self) -> None:
+        super().close()
+        self.path.write_text("".join(json.dumps(line) + "\n" for line in self.runs.items()))
+
+
+class IgnoresLateSaves(JSONFiles):
+    """Acknowledges a save of a run that is gone, as an `UPDATE` that finds no row does."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        with self.lock:
+            if self.read(run_id) is not None:
+                super().save(run_id, context)
+
+
+class ForgetsItsRevisions(SQLiteStateStore):
+    """Takes a save of any revision, as long as the run is there."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(os.path.join(folder, "runs.db"))
+
+    async def save(self, run_id: str, ctx: PipelineContext) -> None:
+        stored = await self.load(run_id)
+        if stored is None:
+            raise LookupError(f"no run {run_id!r}")
+        for node, output in ctx.completed.items():
+            stored.checkpoint(node, output)
+        await super().save(run_id, stored)

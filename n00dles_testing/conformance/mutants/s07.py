@@ -1,0 +1,90 @@
+"""Stores that break S07: a deleted run is gone, alone and for good."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .correct import AppendOnlyLog, JSONFiles, merged, new_record
+
+__all__ = [
+    "ASaveBringsItBack",
+    "DeletesTheLastVersion",
+    "LeavesALineInTheLog",
+    "MissesWhatIsGone",
+    "TakesItsGroupAlong",
+]
+
+
+class ASaveBringsItBack(JSONFiles):
+    """An upsert: whoever still has the run in hand writes it whole, deleted or not (langchain-ai/langgraph #7206)."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the run, whether it is stored or not."""
+        with self.lock:
+            record = self.kept(context)
+            self.write(run_id, merged(self.read(run_id) or new_record(run_id, context.inputs), record))
+
+
+class LeavesALineInTheLog(AppendOnlyLog):
+    """A delete appends that the run is gone, and all that was in it stays on disk for ever."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def delete(self, run_id: str) -> None:
+        """Append a line."""
+        with self.lock:
+            self.append(run_id, None)
+
+
+class DeletesTheLastVersion(JSONFiles):
+    """Keeps the version before each save as a backup, and deletes the newest: the one before is back."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Keep the version that was there, and replace it."""
+        if self.path(run_id).exists():
+            self.backup(run_id).write_bytes(self.path(run_id).read_bytes())
+        super().write(run_id, record)
+
+    def read(self, run_id: str) -> Any:
+        """Return the newest version that there is."""
+        backup = self.backup(run_id)
+        return super().read(run_id) or (json.loads(backup.read_text()) if backup.exists() else None)
+
+    def backup(self, run_id: str) -> Path:
+        """Return the file of the version before."""
+        return self.path(run_id).with_suffix(".backup")
+
+
+class TakesItsGroupAlong(JSONFiles):
+    """Deletes by the part of the id before its last `-`, as the runs of one thread: all that share it are gone.
+
+    The kind of langchain-ai/langgraph #8300. Ids that differ behind a `-` are mixed up as well, so S06 sees it.
+    """
+
+    breaks: ClassVar[str | None] = "S07"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S06", "C01", "C02")
+
+    def delete(self, run_id: str) -> None:
+        """Remove every run of the group."""
+        super().delete(run_id)
+        group = run_id.rpartition("-")[0]
+        for path in list(self.folder.glob("*.json")):
+            if bytes.fromhex(path.stem).decode().startswith(f"{group}-"):
+                path.unlink()
+
+
+class MissesWhatIsGone(JSONFiles):
+    """Raises for a run that is not there, so a delete whose reply was lost cannot be repeated."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def delete(self, run_id: str) -> None:
+        """Remove the run's file, which must be there."""
+        self.path(run_id).unlink()
+        super().delete(run_id)

@@ -1,0 +1,30 @@
+"""Looking for a text in the files of a location, without the store's own code: what a thief of the disk would find."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+__all__ = ["files_with", "forms_of"]
+
+
+def files_with(folder: str, token: str) -> list[str]:
+    """Return the files below `folder` that hold `token`, in plain or in a usual encoding, relative to it."""
+    forms = forms_of(token)
+    found = []
+    for path in sorted(Path(folder).rglob("*")):
+        try:
+            content = path.read_bytes()
+        except OSError:
+            continue  # a folder, a socket, a file that has just gone
+        if any(form in content for form in forms):
+            found.append(str(path.relative_to(folder)))
+    return found
+
+
+def forms_of(token: str) -> tuple[bytes, ...]:
+    """Return the bytes by which a text can be told: as UTF-8 and UTF-16, in hex, and in base64 wherever it begins."""
+    raw = token.encode()
+    # Three bytes are four characters; those at the ends depend on what is beside the text.
+    shifted = (base64.b64encode(b"\0" * shift + raw)[4:-4] for shift in range(3))
+    return raw, token.encode("utf-16-le"), raw.hex().encode(), raw.hex().upper().encode(), *shifted
