@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 __all__ = ["Expected", "Hostile", "same"]
 
 Expected = Literal["kept", "refused"]
@@ -48,6 +50,9 @@ def same(wanted: Any, came: Any) -> bool:
         return keys[0] == keys[1] and all(same(wanted[key], came[key]) for key in wanted)
     if isinstance(wanted, list | tuple):
         return len(wanted) == len(came) and all(same(a, b) for a, b in zip(wanted, came, strict=True))
+    if isinstance(wanted, BaseModel):
+        parts = [(dict(vars(each)), each.model_extra, each.__pydantic_private__) for each in (wanted, came)]
+        return same(*parts)
     if isinstance(wanted, set | frozenset):
         return bool(wanted == came)
     # repr tells 0.0 from -0.0 and one fold from the other; == tells secrets apart, whose repr is all asterisks.

@@ -69,12 +69,20 @@ _GROUPS = (
 )
 
 
+_MODELS = """## MODELS: Pydantic models of which a careless dump loses something
+
+Clause [S04](contract.md#s04) is checked with them. Each has a `dump` beside its `value()`: what comes back of one that
+is kept, `model_dump(mode="json")`; and of one that is refused what the dump would have to be to hold everything."""
+
+
 def corpus_page() -> str:
     """The hostile values, one a line."""
     lines = [_INTRODUCTION]
     for name, what, group in _GROUPS:
         lines += ["", f"## {name}: {what}", "", "| value | what it becomes where nobody looks |", "|---|---|"]
         lines += [_row(each) for each in group]
+    lines += ["", _MODELS, "", "| model | expected | what it becomes where nobody looks |", "|---|---|---|"]
+    lines += [f"| {_cell(each.title)} | {each.expected} | {_cell(each.harm)} |" for each in corpus.MODELS]
     return "\n".join([*lines, ""])
 
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from n00dles import PipelineContext, SerializationError
 from n00dles.serialization import dumps, loads
-from n00dles_testing.corpus import BENT, FOREIGN, KEPT, Hostile, hostile_values, same
+from n00dles_testing.corpus import BENT, FOREIGN, KEPT, MODELS, Hostile, HostileModel, hostile_values, same
 
 
 @pytest.mark.parametrize("hostile", hostile_values("kept"), ids=str)
@@ -105,3 +105,41 @@ def test_a_value_is_the_same_as_itself(value: Any) -> None:
 
 def test_the_order_of_keys_makes_no_difference() -> None:
     assert same({"a": 1, "b": 2}, {"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize("model", [each for each in MODELS if each.expected == "kept"], ids=str)
+def test_a_context_keeps_the_dump_of_a_model(model: HostileModel) -> None:
+    ctx = PipelineContext("run", {})
+
+    ctx.checkpoint("node", model.value())
+
+    assert same(model.dump, ctx.completed["node"])
+    assert same(model.dump, model.value().model_dump(mode="json"))
+
+
+@pytest.mark.parametrize("model", [each for each in MODELS if each.expected == "refused"], ids=str)
+def test_a_context_refuses_a_model_whose_dump_loses_a_part(model: HostileModel) -> None:
+    ctx = PipelineContext("run", {})
+
+    with pytest.raises(SerializationError, match=r"^node 'node': output"):
+        ctx.checkpoint("node", model.value())
+
+    assert not same(model.dump, model.value().model_dump(mode="json"))
+    assert ctx.completed == {}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=str)
+def test_a_model_is_fresh_each_time_and_the_same(model: HostileModel) -> None:
+    assert model.value() is not model.value()
+    assert same(model.value(), model.value())
+    assert not same(model.value(), model.dump)
+
+
+def test_models_that_differ_in_what_cannot_be_seen_are_not_the_same() -> None:
+    [private] = [each for each in MODELS if each.title == "a private attribute"]
+    [secret] = [each for each in MODELS if each.title == "a secret in a model"]
+    other = private.value()
+    other._cache = {}  # type: ignore[attr-defined]
+
+    assert not same(private.value(), other)
+    assert not same(secret.value(), secret.value().model_copy(update={"password": SecretStr("**********")}))

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...corpus import BENT, FOREIGN, KEPT, Hostile, same
-from ..elsewhere import Elsewhere
 from ..expect import BrokenClause
+from ..fresh_process import expect_in_a_fresh_process
 from ..raw_runs import load_raw, save_raw, takes_raw_runs
 from ..records import show
 from ..refusals import expect_named, save_or_refusal
@@ -83,26 +83,14 @@ async def _is_kept_as_input(s: Scenario, hostile: Hostile) -> bool:
 
 async def _in_a_fresh_process(subject: StoreSubject, kept: Sequence[Hostile]) -> None:
     async with subject.scenario("the values that were kept, read in a fresh process") as s:
-        control, run_id = (await s.create({"topic": "cats"})).run_id, (await s.create({"topic": "dogs"})).run_id
-        await s.save(await s.load(control), {"node": "plain text"})
-        await s.save(await s.load(run_id), {hostile.title: _wrapped(hostile) for hostile in kept})
-        await s.close()
+        handle = await s.create()
+        await s.save(handle, {hostile.title: _wrapped(hostile) for hostile in kept})
 
-        async with s.elsewhere() as other:
-            if not await _is_found(s, other, control):
-                subject.notes.append("not read in a fresh process: what is plain is not found there either (see C01)")
-                return
-            s.expect(await other.load(run_id)).equals(
-                s.acknowledged[run_id],
-                because="the save was acknowledged, and each was there in the process that saved it",
-            )
-
-
-async def _is_found(s: Scenario, other: Elsewhere, run_id: str) -> bool:
-    try:
-        return await other.load(run_id) == s.acknowledged[run_id]
-    except BrokenClause:
-        return False
+        await expect_in_a_fresh_process(
+            s,
+            handle.run_id,
+            because="the save was acknowledged, and each was there in the process that saved it",
+        )
 
 
 async def _foreign(subject: StoreSubject) -> None:

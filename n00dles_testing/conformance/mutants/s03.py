@@ -21,6 +21,7 @@ class SavesAnythingAsText(JSONFiles):
     """
 
     breaks: ClassVar[str | None] = "S03"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S04",)
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Make everything a text that JSON has no form for."""
@@ -31,6 +32,7 @@ class WritesTimesInUTC(JSONFiles):
     """Keeps every text that looks like a time as its database does, in UTC: a text comes back as another one."""
 
     breaks: ClassVar[str | None] = "S03"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S04",)
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write the record with its times in UTC."""

@@ -1,4 +1,4 @@
-"""S03: which part is the store's duty, and which its context's; what counts as a refusal."""
+"""S03 and S04: which part is the store's duty, and which its context's; what counts as a refusal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from n00dles_testing.conformance import check_store
 from n00dles_testing.conformance.mutants.correct import JSONFiles
@@ -65,6 +66,25 @@ class RefusesAndForgetsWhatWasThere(RefusesWhatIsTooLarge):
     def refuse(self, node: str, run_id: str, record: dict[str, Any]) -> None:
         self.path(run_id).unlink(missing_ok=True)
         super().refuse(node, run_id, record)
+
+
+class PicklesSecretsByTheirDump(PicklesRuns):
+    """Revives a model with a secret from its dump: asterisks come back, which print like the secret itself."""
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        outputs = record["completed"].items()
+        super().write(run_id, {**record, "completed": {node: revived(output) for node, output in outputs}})
+
+
+def revived(output: Any) -> Any:
+    if isinstance(output, list) and isinstance(output[0], BaseModel) and "password" in type(output[0]).model_fields:
+        return [type(output[0]).model_validate(output[0].model_dump(mode="json"))]
+    return output
+
+
+def s04_of(target: str) -> ClauseResult:
+    [result] = check_store(target, clauses=["S04"]).results
+    return result
 
 
 def s03_of(target: str) -> ClauseResult:
@@ -130,3 +150,32 @@ def test_the_text_of_an_error_is_that_of_all_behind_it_once() -> None:
     inner.__context__ = outer
 
     assert text_of(outer) == "outer\ninner\na note"
+
+
+def test_a_store_that_takes_only_contexts_gets_no_models() -> None:
+    result = s04_of("memory://")
+
+    assert (result.verdict, result.scenarios) == (Verdict.PASS, 15)
+    assert result.reason.endswith("the store takes only contexts, which make the dump")
+
+
+def test_a_store_may_give_back_the_models_themselves() -> None:
+    result = s04_of(f"{HERE}:PicklesRuns")
+
+    assert (result.verdict, result.reason) == (Verdict.PASS, "")
+
+
+def test_a_model_that_only_looks_the_same_is_a_fault() -> None:
+    result = s04_of(f"{HERE}:PicklesSecretsByTheirDump")
+
+    assert result.verdict is Verdict.FAIL
+    assert "the output is a secret in a model" in result.findings[0].story
+
+
+def test_a_lost_field_is_told_with_the_model_that_has_it() -> None:
+    finding = s04_of("n00dles_testing.conformance.mutants.s04:DropsFieldsOfSubclasses").findings[0]
+
+    assert "the output is a subclass in a field declared as its base" in finding.story
+    assert finding.message == (
+        "completed['researcher'] is [{'fact': {'title': 'Cats'}}], not [{'fact': {'title': 'Cats', 'score': 0.5}}]"
+    )
