@@ -33,8 +33,9 @@ async def models_come_back_as_their_dump(subject: StoreSubject) -> None:
     fields) is handed the models themselves: it gives back the dump with every field, or the model as it was, or it
     refuses them.
 
-    Seen in: pydantic/pydantic #7326 and pydantic/pydantic #12346 (the fields of a subclass are dropped), langchain-ai/langgraph #6718 (a
-    nested Enum comes back as None), pydantic/pydantic-core #851 (secrets stored as asterisks).
+    Seen in: pydantic/pydantic #7326 and pydantic/pydantic #12346 (the fields of a subclass are dropped),
+    langchain-ai/langgraph #6718 (a nested Enum comes back as None), pydantic/pydantic-core #851 (secrets stored as
+    asterisks).
     """
     for model in _KEPT:
         await _one_model(subject, model)
