@@ -155,9 +155,9 @@ async def _drawn(subject: StoreSubject) -> None:
 
 
 async def _note_whether_revisions_are_kept(subject: StoreSubject) -> None:
-    """No clause asks for revisions, but whoever reads the report should know what a second writer would do."""
+    """No clause asks for revisions, but whoever reads the report should know on what a second writer depends."""
     async with subject.probe("does the store keep a revision?") as s:
         handle = await s.create()
         await s.save(handle, {"node": "saved once"})
         if (await s.load(handle.run_id)).context.revision == 0:
-            subject.notes.append("the store keeps no revision: the last writer wins")
+            subject.notes.append("the store keeps no revision: S08 tells what a stale save does")

@@ -38,4 +38,4 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 def correct_stores() -> tuple[str, ...]:
     """Return the targets of the correct stores that the mutants are made from."""
-    return tuple(f"{__name__}.correct:{name}" for name in ("JSONFiles", "AppendOnlyLog"))
+    return tuple(f"{__name__}.correct:{name}" for name in ("JSONFiles", "AppendOnlyLog", "FilesWithRevisions"))

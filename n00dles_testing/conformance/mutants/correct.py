@@ -1,7 +1,8 @@
-"""The correct stores that the mutants are made from. Both keep the contract, and the suite's own tests prove it.
+"""The correct stores that the mutants are made from. They keep the contract, and the suite's own tests prove it.
 
-They are written as a user would write them: plain classes with sync methods, no base class, nothing of n00dles. Neither
-keeps a revision: a save is merged with what is stored, so that no worker takes away what another one has completed.
+They are written as a user would write them: plain classes with sync methods, no base class, nothing of n00dles. Two
+keep no revision: a save is merged with what is stored, so that no worker takes away what another one has completed. The
+third refuses a save that continues an older state.
 """
 
 from __future__ import annotations
@@ -9,11 +10,22 @@ from __future__ import annotations
 import json
 import os
 import threading
+import uuid
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
 
-__all__ = ["AppendOnlyLog", "JSONFiles", "NotStoredError", "merged", "new_record", "record_of", "sync_folder"]
+__all__ = [
+    "AppendOnlyLog",
+    "FilesWithRevisions",
+    "JSONFiles",
+    "NotStoredError",
+    "StaleError",
+    "merged",
+    "new_record",
+    "record_of",
+    "sync_folder",
+]
 
 
 class NotStoredError(LookupError):
@@ -102,6 +114,43 @@ class JSONFiles:
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Replace the record, so that a crash leaves the old one or the new one."""
         replace_file(self.path(run_id), json.dumps(record))
+
+
+class StaleError(Exception):
+    """A run is saved from an older state than the stored one."""
+
+    def __init__(self, run_id: str, stored: dict[str, Any] | None) -> None:
+        at = "it is not stored" if stored is None else f"it is at revision {stored['revision']}, or another run"
+        super().__init__(f"run {run_id!r} was not saved: {at}; load it again")
+
+
+class FilesWithRevisions(JSONFiles):
+    """One file a run, with a revision that each save continues, and an incarnation that tells two runs of one id."""
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Read the run's file, or write its first revision."""
+        with self.lock:
+            if self.read(run_id) is None:
+                self.write(run_id, {**new_record(run_id, inputs), "revision": 1, "incarnation": uuid.uuid4().hex})
+            return self.read(run_id)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Replace the run's file, if the context continues it."""
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is None or not self.continues(context, stored):
+                raise StaleError(run_id, stored)
+            self.write_next(run_id, context, stored)
+
+    def continues(self, context: Any, stored: dict[str, Any]) -> bool:
+        """Whether a context was loaded, or last saved, as what is stored."""
+        return bool((context.incarnation, context.revision) == (stored["incarnation"], stored["revision"]))
+
+    def write_next(self, run_id: str, context: Any, stored: dict[str, Any]) -> None:
+        """Write the next revision."""
+        count = {"revision": stored["revision"] + 1, "incarnation": stored["incarnation"]}
+        self.write(run_id, {**self.kept(context), **count})
+        context.revision = count["revision"]
 
 
 class AppendOnlyLog:

@@ -13,10 +13,11 @@ class KeepsTheCallersObject(JSONFiles):
     """A write-through cache that keeps the context it was given.
 
     What the caller completes afterwards looks saved until the process dies (langchain-ai/langgraph #8835,
-    microsoft/agent-framework #7685).
+    microsoft/agent-framework #7685); what another worker completed meanwhile looks lost.
     """
 
     breaks: ClassVar[str | None] = "S05"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S08",)
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)

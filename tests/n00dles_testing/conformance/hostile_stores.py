@@ -16,7 +16,7 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 from n00dles.stores.sqlite import SQLiteStateStore
-from n00dles_testing.conformance.mutants.correct import AppendOnlyLog, JSONFiles, record_of
+from n00dles_testing.conformance.mutants.correct import AppendOnlyLog, JSONFiles, merged, record_of
 
 FOREVER = 3600
 
@@ -342,3 +342,24 @@ class ForgetsItsRevisions(SQLiteStateStore):
         for node, output in ctx.completed.items():
             stored.checkpoint(node, output)
         await super().save(run_id, stored)
+
+
+class DropsStaleSaves(JSONFiles):
+    """Acknowledges a save from an older state, and does nothing."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is not None and set(stored["order"]) <= set(context.order):
+                super().save(run_id, context)
+
+
+class KeepsTheFirstOutput(JSONFiles):
+    """Merges, and never replaces an output."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        with self.lock:
+            stored = self.read(run_id)
+            kept = self.kept(context)
+            kept["completed"].update(stored["completed"])
+            self.write(run_id, merged(stored, kept))

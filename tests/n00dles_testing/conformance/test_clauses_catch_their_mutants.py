@@ -71,7 +71,7 @@ def test_the_form_for_programs_claims_no_level_that_was_checked_in_part() -> Non
     assert "P01" in form["not_implemented"]
 
 
-@pytest.mark.parametrize("target", [*correct_stores(), PLAIN], ids=["files", "log", "plain"])
+@pytest.mark.parametrize("target", [*correct_stores(), PLAIN], ids=["files", "log", "revisions", "plain"])
 def test_a_correct_store_passes(target: str) -> None:
     report = check_store(target)
 
@@ -80,7 +80,7 @@ def test_a_correct_store_passes(target: str) -> None:
     assert all(result.scenarios >= 5 for result in report.results)
 
 
-@pytest.mark.parametrize("target", correct_stores(), ids=["files", "log"])
+@pytest.mark.parametrize("target", correct_stores(), ids=["files", "log", "revisions"])
 def test_a_correct_store_passes_with_other_values_drawn(target: str) -> None:
     report = check_store(target, clauses=[id_ for id_ in IDS if id_.startswith("S")], seed=2)
 
@@ -110,7 +110,10 @@ def test_the_memory_store_proves_that_clauses_about_crashes_are_not_for_it() -> 
 def test_a_store_without_revisions_is_told_so() -> None:
     [result] = check_store(PLAIN, clauses=["S02"]).results
 
-    assert (result.verdict, result.reason) == (Verdict.PASS, "the store keeps no revision: the last writer wins")
+    assert (result.verdict, result.reason) == (
+        Verdict.PASS,
+        "the store keeps no revision: S08 tells what a stale save does",
+    )
 
 
 def test_a_report_in_which_nothing_passed_is_not_ok() -> None:
