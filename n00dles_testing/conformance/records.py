@@ -83,8 +83,8 @@ def difference(wanted: Any, came: Any, path: str = "") -> str | None:
             return f"{path} is {show(came)}, not {show(wanted)}"
         pairs = enumerate(zip(wanted, came, strict=True))
         return next((found for n, (a, b) in pairs if (found := difference(a, b, f"{path}[{n}]"))), None)
-    if isinstance(wanted, str) and wanted != came:
-        return _difference_of_texts(wanted, came, path)
+    if isinstance(wanted, str):
+        return None if wanted == came else _difference_of_texts(wanted, came, path)
     # repr tells 0.0 from -0.0, which are equal.
     return None if repr(wanted) == repr(came) else f"{path} is {show(came)}, not {show(wanted)}"
 

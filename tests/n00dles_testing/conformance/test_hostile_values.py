@@ -179,3 +179,11 @@ def test_a_lost_field_is_told_with_the_model_that_has_it() -> None:
     assert finding.message == (
         "completed['researcher'] is [{'fact': {'title': 'Cats'}}], not [{'fact': {'title': 'Cats', 'score': 0.5}}]"
     )
+
+
+def test_the_text_of_an_error_has_nothing_of_what_was_hidden() -> None:
+    outer = RuntimeError("outer")
+    outer.__context__ = ValueError("inner")
+    outer.__suppress_context__ = True
+
+    assert text_of(outer) == "outer"
