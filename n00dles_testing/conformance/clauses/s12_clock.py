@@ -1,0 +1,98 @@
+"""S12: newest is decided by sequence, not by a clock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..clock import WallClock
+from ..registry import clause
+from ..scenario import Scenario
+from ..subject import StoreSubject
+
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class _Clock:
+    """How a clock goes: what each save adds to it in seconds, and each look at it in nanoseconds."""
+
+    title: str
+    steps: tuple[int, ...]
+    tick_ns: int
+
+
+_MICROSECOND = 1_000
+_CLOCKS = (
+    _Clock("stands still", (0, 0, 0, 0, 0), 0),
+    _Clock("shows the same microsecond", (0, 0, 0, 0, 0), 1),
+    _Clock("is set back by an hour before each save", (-_HOUR,) * 5, _MICROSECOND),
+    _Clock("is set back by an hour once, and goes on", (0, 1, -_HOUR, 1, 1), _MICROSECOND),
+    _Clock("is set back and forth", (24 * _HOUR, -_HOUR, 7 * _HOUR, -48 * _HOUR, 1), _MICROSECOND),
+)
+
+
+@clause("S12", level=1, title="newest is decided by sequence, not by clock")
+async def sequence_decides(subject: StoreSubject) -> None:
+    """The last acknowledged save is loaded, whatever the clock showed when it was made.
+
+    The clock of the process stands still, shows the same microsecond again, or is set back by an hour between two
+    saves, as it happens with a virtual machine that is resumed, a host that is corrected, or a run that goes on
+    elsewhere; the times of the store's files follow it. After each save, and after the store is opened again, the run
+    must be as it was last acknowledged; so must one that is deleted and created anew at an earlier hour. No save may be
+    refused: nobody else has saved. Waiting goes on as ever, since monotonic clocks are left alone. The clock of a
+    database server, or of a library that does not ask Python, cannot be set here.
+
+    Seen in: microsoft/agent-framework #8513, langchain-ai/langgraph #7179, langchain-ai/langgraphjs PR #2854 ("latest"
+    by time stamp: ties and a clock that was set back give an older state), google/adk-python #4751 (a save in the
+    same microsecond is taken for a stale one).
+    """
+    for clock in _CLOCKS:
+        async with subject.scenario(f"the clock {clock.title}") as s:
+            await _under(s, clock)
+
+
+async def _under(s: Scenario, clock: _Clock) -> None:
+    # Before the clock is set: what is imported, or built, at first use.
+    other = await s.create({"topic": "dogs"})
+    await s.save(other, {"researcher": "bark"})
+    forgets = await _forgets_what_is_deleted(s)
+    shown = WallClock(clock.tick_ns)
+    shown.date_files(s.location)
+    with shown.installed():
+        run_id = (await s.create({"topic": "cats"})).run_id
+        await _save_in_turn(s, shown, clock, run_id, "a")
+        if await s.keeps_after_reopening(other.run_id):
+            await s.expect_acknowledged(run_id, because="the store was opened again; the last save is the newest")
+            await _save_in_turn(s, shown, clock, run_id, "b")
+        if not forgets:
+            return
+        await s.delete(run_id)
+        shown.date_files(s.location)
+        _set(s, shown, clock.steps[-1])
+        await s.create({"topic": "cats, anew"}, run_id)
+        await _save_in_turn(s, shown, clock, run_id, "c")
+
+
+async def _forgets_what_is_deleted(s: Scenario) -> bool:
+    """Whether a run that is deleted and created anew is new, under a clock that goes on; if not, that is S07's."""
+    run_id = (await s.create({"topic": "birds"})).run_id
+    await s.save(await s.load(run_id), {"researcher": "sing"})
+    await s.delete(run_id)
+    return (await s.create({"topic": "birds, anew"}, run_id)).record == s.acknowledged[run_id]
+
+
+async def _save_in_turn(s: Scenario, shown: WallClock, clock: _Clock, run_id: str, start: str) -> None:
+    """Save through one handle, and now and then through another that has just been loaded."""
+    handle = await s.load(run_id)
+    for number, step in enumerate(clock.steps):
+        _set(s, shown, step)
+        if number % 2:
+            handle = await s.load(run_id)
+        await s.save(handle, {f"{start}{number}": {"text": f"save {number}"}})
+        shown.date_files(s.location)
+        await s.expect_acknowledged(run_id, because="this was the last save, whatever the clock shows")
+
+
+def _set(s: Scenario, shown: WallClock, step: int) -> None:
+    shown.offset += step
+    s.tell(f"the clock shows {shown.offset:+} s")

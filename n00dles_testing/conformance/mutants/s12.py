@@ -1,0 +1,68 @@
+"""Stores that break S12: newest is decided by sequence, not by clock."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .correct import FilesWithRevisions, JSONFiles, StaleError, replace_file
+
+__all__ = ["LoadsTheLatest", "SkipsWhatIsNotNewer", "TakesATieForStale"]
+
+
+class LoadsTheLatest(JSONFiles):
+    """One file a save, named by the time, and the last name is loaded (microsoft/agent-framework #8513)."""
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def read(self, run_id: str) -> Any:
+        """Return the record with the latest time."""
+        versions = self.versions(run_id)
+        return json.loads(max(versions).read_text()) if versions else None
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write another version."""
+        replace_file(self.path(run_id).with_suffix(f".{time.time_ns():020}.json"), json.dumps(record))
+
+    def delete(self, run_id: str) -> None:
+        """Remove every version."""
+        with self.lock:
+            for path in self.versions(run_id):
+                path.unlink()
+            super().delete(run_id)
+
+    def versions(self, run_id: str) -> list[Path]:
+        """Return the files of a run."""
+        return list(self.folder.glob(f"{self.path(run_id).stem}.*.json"))
+
+
+class SkipsWhatIsNotNewer(JSONFiles):
+    """`DO UPDATE … WHERE excluded.saved_at >= saved_at`: a save that seems older is acknowledged, and lost.
+
+    The kind of langchain-ai/langgraph #7179.
+    """
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, unless the stored one has a later time."""
+        stored, now = self.read(run_id), datetime.now(UTC).isoformat()
+        if stored is None or stored["saved_at"] <= now:
+            super().write(run_id, {**record, "saved_at": now})
+
+
+class TakesATieForStale(FilesWithRevisions):
+    """Compares times instead of counting: a second save in one microsecond is stale (google/adk-python #4751)."""
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def write_next(self, run_id: str, context: Any, stored: dict[str, Any]) -> None:
+        """Write the next revision, if time has passed."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        if now == stored.get("saved_at"):
+            raise StaleError(run_id, stored)
+        super().write_next(run_id, context, stored)
+        self.write(run_id, {**self.read(run_id), "saved_at": now})

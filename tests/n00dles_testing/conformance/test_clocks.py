@@ -1,0 +1,118 @@
+"""S12, and the clock that it sets: every look shows it, nothing else is changed, and all is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+from datetime import UTC
+from datetime import datetime as imported_by_name
+from pathlib import Path
+from time import time as imported_time
+
+import pytest
+
+from n00dles_testing.conformance import check_store, clock
+from n00dles_testing.conformance.clock import WallClock
+from n00dles_testing.conformance.expect import VacuousCheck
+from n00dles_testing.verdicts import ClauseResult, Verdict
+
+HOSTILE = Path(__file__).parent / "hostile_stores.py"
+MUTANTS = "n00dles_testing.conformance.mutants.s12"
+
+
+def s12_of(target: str) -> ClauseResult:
+    [result] = check_store(target, clauses=["S12"]).results
+    return result
+
+
+@pytest.mark.parametrize(
+    ("target", "scenario", "message"),
+    [
+        (
+            f"{MUTANTS}:LoadsTheLatest",
+            "the clock is set back by an hour before each save",
+            "completed['a0'] is missing",
+        ),
+        (f"{MUTANTS}:SkipsWhatIsNotNewer", "the clock is set back by an hour before", "completed['a0'] is missing"),
+        (f"{MUTANTS}:TakesATieForStale", "the clock stands still", "save raised StaleError"),
+        (f"{HOSTILE}:NewestByFileTime", "the clock stands still", "completed['a"),
+    ],
+)
+def test_a_save_that_a_clock_has_lost_is_told_with_what_it_showed(target: str, scenario: str, message: str) -> None:
+    result = s12_of(target)
+
+    assert result.verdict is Verdict.FAIL
+    finding = next(finding for finding in result.findings if finding.story[0].startswith(f"scenario {scenario}"))
+    assert finding.message.startswith(message)
+    assert any(line.startswith("the clock shows ") for line in finding.story)
+
+
+def test_every_way_to_ask_shows_the_clock() -> None:
+    shown = WallClock()
+    shown.offset = -3600
+    expected = shown.base_ns / 1e9 - 3600
+
+    with shown.installed():
+        answers = [
+            time.time(),
+            imported_time(),
+            time.time_ns() / 1e9,
+            datetime.datetime.now().timestamp(),
+            imported_by_name.now(UTC).timestamp(),
+            imported_by_name.utcnow().replace(tzinfo=UTC).timestamp(),
+            imported_by_name.today().timestamp(),
+            time.mktime(time.localtime()) + shown.base_ns / 1e9 % 1,
+            float(time.strftime("%s")) + shown.base_ns / 1e9 % 1,
+        ]
+
+    assert answers == pytest.approx([expected] * len(answers), abs=0.001)
+    assert abs(time.time() - expected - 3600) < 60
+    assert imported_by_name is datetime.datetime
+
+
+def test_times_that_are_made_under_the_clock_are_ordinary_ones() -> None:
+    before = datetime.datetime(2026, 1, 1, tzinfo=UTC)
+
+    with WallClock().installed():
+        made = [imported_by_name(2026, 1, 1, tzinfo=UTC), imported_by_name.fromisoformat("2026-01-01T00:00:00+00:00")]
+        is_one = isinstance(before, imported_by_name)
+
+    assert made == [before, before]
+    assert {type(each) for each in made} == {datetime.datetime}
+    assert is_one
+
+
+def test_what_waits_is_not_stopped() -> None:
+    async def wait() -> float:
+        started = time.monotonic()
+        await asyncio.wait_for(asyncio.sleep(0.01), 5)
+        return time.monotonic() - started
+
+    with WallClock().installed():
+        waited = asyncio.run(wait())
+
+    assert 0.009 < waited < 5
+
+
+def test_a_clock_that_cannot_be_set_is_vacuous(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_replace", lambda stand_ins: iter(()))
+    shown = WallClock()
+    shown.offset = -3600
+
+    with pytest.raises(VacuousCheck, match="the clock could not be set"), shown.installed():
+        pass
+
+
+def test_files_that_were_written_get_the_time_of_the_clock_and_others_keep_theirs(tmp_path: Path) -> None:
+    shown = WallClock()
+    (tmp_path / "old").write_text("x")
+    shown.offset = -3600
+    shown.date_files(str(tmp_path))
+    (tmp_path / "new").write_text("x")
+    shown.offset = -7200
+    shown.date_files(str(tmp_path))
+
+    ages = {path.name: path.stat().st_mtime_ns - shown.base_ns for path in tmp_path.iterdir()}
+
+    assert ages == {"old": -3600 * 10**9, "new": -7200 * 10**9}
