@@ -8,6 +8,8 @@ from itertools import combinations
 
 from .assessment import Played
 from .case import Baseline
+from .clauses.wording import named
+from .exploration import ExplorationError
 from .history import History
 from .player import Player
 from .points import OPENING, How, Kind, Occurrences, Plan, Point, enumerate_points
@@ -52,7 +54,8 @@ def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
 
     Raises `ExplorationError` if it fails.
     """
-    first, second = player.undisturbed(), player.undisturbed()
+    first = player.undisturbed()
+    second = _again(player, first)
     needs = {name: node["needs"] for name, node in player.setup.backend.description["nodes"].items()}
     baseline = Baseline(first.history, [second.history], needs, Shape.of(player.setup.backend.description))
     lines = middles(first.history)
@@ -64,6 +67,18 @@ def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
     if not baseline.shape.sees_saves and (missing := [node for node in needs if node not in baseline.calls]):
         notes.append(f"{', '.join(f'`{node}`' for node in missing)} was not called, so nothing is said of it")
     return Usual((first, second), baseline, [*plans, *_resumed(player, first.history, hows)], lines, notes)
+
+
+def _again(player: Player, first: Played) -> Played:
+    try:
+        return player.undisturbed()
+    except ExplorationError as error:
+        if player.setup.backend.description.get("sees_saves", True) or not first.history.calls:
+            raise
+        raise ExplorationError(
+            f"{error} (This was the second undisturbed run, in a fresh folder. The first one went through, and called "
+            f"{named(dict.fromkeys(call.node for call in first.history.calls))}.)"
+        ) from error
 
 
 def doubted(player: Player, usual: Usual) -> Usual:

@@ -126,6 +126,8 @@ class PlainFunctions:
         arguments = self._arguments(run_id, inputs, store.folder_for_loop)
         is_first = store.begin(run_id, inputs)
         life = PlainLife(self.nodes, self.needs, store, run_id, observers)
+        if is_first:
+            life.check_fresh(self._folder)
         with life.watched(self.name, is_first=is_first):
             work = partial(self.loop, **arguments)
             # A loop that is not async may start an event loop of its own, and that needs a thread which has none.
@@ -133,7 +135,7 @@ class PlainFunctions:
             if inspect.isawaitable(output):
                 output = await output
         if is_first:
-            life.check_calls()
+            life.check_calls(self._folder)
         life.look(f"{self.name} returned")
         store.finish()
         life.finished()

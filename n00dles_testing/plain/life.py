@@ -80,13 +80,35 @@ class PlainLife:
         """Report the end of the run."""
         self._emit(RunFinished(run_id=self._run_id, calls=sum(self._started.values())))
 
-    def check_calls(self) -> None:
-        """Raise `ConfigurationError` if no function was called, or one was called again though it had returned."""
-        if not self._started:
+    def check_fresh(self, folder: str) -> None:
+        """Raise `ConfigurationError` if something is stored before the loop was called for the first time.
+
+        `folder` is the name of the parameter by which the loop is told where to keep it.
+        """
+        try:
+            found = self._place.stored()
+        except ConfigurationError:
+            raise
+        except Exception:  # there is nothing yet that it could read
+            return
+        if found:
             raise ConfigurationError(
-                f"none of {', '.join(self._nodes)} was called, as far as can be seen. Calls are seen in the process of "
-                "the loop, and of the very functions that are listed: not in other processes, and not of a copy that a "
-                "module which was imported twice has."
+                f"{', '.join(f'`{name}`' for name in found)} is stored in a fresh folder, before the loop was called: "
+                f"{_outside(folder)}"
+            )
+
+    def check_calls(self, folder: str) -> None:
+        """Raise `ConfigurationError` if no function was called, or one was called again though it had returned.
+
+        `folder` see `check_fresh`.
+        """
+        if not self._started:
+            none = f"none of {', '.join(self._nodes)} was called, as far as can be seen"
+            if self._place.is_empty:
+                none += f", and nothing was written in the fresh folder: {_outside(folder)} If that is not so"
+            raise ConfigurationError(
+                f"{none}: calls are seen in the process of the loop, and of the very functions that are listed, not "
+                "in other processes, and not of a copy that a module which was imported twice has."
             )
         for name, times in self._returned.items():
             if times > 1:
@@ -225,6 +247,14 @@ class PlainLife:
     def _refuse_the_dead(self) -> None:
         if self._death is not None:
             raise self._death
+
+
+def _outside(folder: str) -> str:
+    """Say where the checkpoints are, and what to do about it."""
+    return (
+        f"the loop keeps its checkpoints outside of `{folder}`, where an earlier run has left its own. Make each path "
+        f"from `{folder}`, and remove what lies elsewhere."
+    )
 
 
 def _place() -> tuple[asyncio.Task[Any] | None, int]:

@@ -44,6 +44,11 @@ class Place(StateStore):
         """Whether it cannot be told what the loop has stored."""
         return self._stored is None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing lies in the folder."""
+        return not any(self.folder.iterdir())
+
     def begin(self, run_id: str, inputs: Mapping[str, Any]) -> bool:
         """Note the inputs of the run, and return whether this is its first life."""
         if self._note() is not None:

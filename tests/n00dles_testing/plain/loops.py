@@ -311,6 +311,19 @@ def logged(folder: Path) -> dict[str, Any]:
 
 by_name_subject = PlainFunctions(by_name, NODES, stored=stored)
 blind_subject = PlainFunctions(by_name, NODES)
+
+
+def elsewhere(topic: str, folder: Path) -> str:
+    """Keep everything in a place of its own, whatever the folder is. This one is wrong."""
+    return by_name(topic, Path(os.environ["ELSEWHERE"]))
+
+
+def stored_elsewhere(folder: Path) -> list[str]:
+    return stored(Path(os.environ["ELSEWHERE"]))
+
+
+elsewhere_subject = PlainFunctions(elsewhere, NODES)
+elsewhere_knowing_subject = PlainFunctions(elsewhere, NODES, stored=stored_elsewhere)
 list_subject = PlainFunctions(from_a_list, NODES, stored=stored)
 database_subject = PlainFunctions(in_a_database, NODES, stored=stored_in_the_database)
 async_subject = PlainFunctions(side_by_side, [facts, images, layout], needs={"images": []}, stored=pickled)

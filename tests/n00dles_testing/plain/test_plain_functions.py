@@ -233,6 +233,26 @@ def test_a_loop_that_calls_none_of_its_functions_shows_nothing() -> None:
         explore(PlainFunctions(lambda topic, folder: topic, [loops.research, loops.write]), INPUTS, mode="in-process")
 
 
+@pytest.mark.parametrize("mode", ["fork", "in-process"])
+def test_checkpoints_outside_of_the_folder_are_named_as_the_cause(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ELSEWHERE", str(tmp_path))
+    outside = r"the loop keeps its checkpoints outside of `folder`, where an earlier run has left its own"
+
+    with pytest.raises(ExplorationError, match=outside) as second:
+        explore(f"{HERE}:elsewhere_subject", INPUTS, mode=mode)
+    with pytest.raises(ExplorationError, match=outside) as first:
+        explore(f"{HERE}:elsewhere_subject", INPUTS, mode=mode)
+    with pytest.raises(
+        ExplorationError, match=f"`publish` is stored in a fresh folder, before the loop was called: {outside}"
+    ):
+        explore(f"{HERE}:elsewhere_knowing_subject", INPUTS, mode=mode)
+
+    assert "The first one went through, and called `research`, `write`, `publish`." in str(second.value)
+    assert "The first one" not in str(first.value)
+
+
 def test_a_function_that_is_not_called_is_named() -> None:
     report = explore(PlainFunctions(loops.by_name, [*loops.NODES, loops.shout]), INPUTS, mode="in-process", budget=3)
 
