@@ -139,13 +139,13 @@ class Scenario:
 
     async def delete(self, run_id: str) -> None:
         """Delete a run; nothing of it is acknowledged any more."""
-        instance = await self._opened()
+        instance = await self.opened()
         await self.call(f"delete({show(run_id)})", instance.delete(run_id), lambda _: "acknowledged")
         self.acknowledged.pop(run_id, None)
 
     async def close(self) -> None:
         """Close the instance, in the way that its shape offers."""
-        instance = await self._opened()
+        instance = await self.opened()
         self._instance = None
         await self.call("close()", instance.close(), lambda _: "closed")
 
@@ -216,12 +216,12 @@ class Scenario:
     async def _save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
         for node, output in outputs.items():
             handle.context.checkpoint(node, output)
-        instance = await self._opened()
+        instance = await self.opened()
         saving = instance.save(handle.run_id, handle.context)
         await self.call(f"save({show(handle.run_id)}) with {show(dict(outputs))}", saving, lambda _: "acknowledged")
 
     async def _load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> Handle:
-        instance = await self._opened()
+        instance = await self.opened()
         handed = copy.deepcopy(dict(inputs))
 
         async def load() -> Handle:
@@ -236,7 +236,8 @@ class Scenario:
             f"load_or_create({show(run_id)}, {show(dict(inputs))})", load(), lambda handle: str(handle.record)
         )
 
-    async def _opened(self) -> Instance:
+    async def opened(self) -> Instance:
+        """Return the instance, opened if none is; for calls that are not told one by one."""
         await self.open()
         assert self._instance is not None
         return self._instance

@@ -40,8 +40,9 @@ class CreatesAtTheFirstSave(JSONFiles):
 
     def save(self, run_id: str, context: Any) -> None:
         """Write the run, whether it is stored or not."""
-        record = self.kept(context)
-        self.write(run_id, merged(self.read(run_id) or record, record))
+        with self.lock:
+            record = self.kept(context)
+            self.write(run_id, merged(self.read(run_id) or record, record))
 
 
 _LARGE = 4

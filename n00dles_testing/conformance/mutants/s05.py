@@ -17,7 +17,7 @@ class KeepsTheCallersObject(JSONFiles):
     """
 
     breaks: ClassVar[str | None] = "S05"
-    also_breaks: ClassVar[tuple[str, ...]] = ("S08",)
+    also_breaks: ClassVar[tuple[str, ...]] = ("S08", "S09")
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)

@@ -13,6 +13,7 @@ class LastWriterWins(JSONFiles):
     """`UPDATE runs SET record = ?`: a worker that is behind takes away what others have completed."""
 
     breaks: ClassVar[str | None] = "S08"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S09",)
 
     def save(self, run_id: str, context: Any) -> None:
         """Replace the run's file, whatever is in it."""

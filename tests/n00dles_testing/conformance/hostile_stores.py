@@ -16,7 +16,14 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 from n00dles.stores.sqlite import SQLiteStateStore
-from n00dles_testing.conformance.mutants.correct import AppendOnlyLog, JSONFiles, merged, record_of
+from n00dles_testing.conformance.mutants.correct import (
+    AppendOnlyLog,
+    FilesWithRevisions,
+    JSONFiles,
+    merged,
+    new_record,
+    record_of,
+)
 
 FOREVER = 3600
 
@@ -379,3 +386,50 @@ class NewestByFileTime(JSONFiles):
     def delete(self, run_id: str) -> None:
         for path in self.folder.glob(f"{self.path(run_id).stem}.*.json"):
             path.unlink()
+
+
+class BelongsToAThread(_Async):
+    """Its saves give way to no other, and it refuses other threads, as a connection of sqlite3 does."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.thread = threading.get_ident()
+
+    async def save(self, run_id: str, context: Any) -> None:
+        if threading.get_ident() != self.thread:
+            raise RuntimeError("made in another thread")
+        await super().save(run_id, context)
+
+
+class RefusesWhileItSaves(FilesWithRevisions):
+    """Takes one save of a run at a time."""
+
+    busy = False
+
+    async def save(self, run_id: str, context: Any) -> None:  # type: ignore[override]
+        if self.busy:
+            raise RuntimeError("busy")
+        self.busy = True
+        try:
+            await asyncio.sleep(0)
+            super().save(run_id, context)
+        finally:
+            self.busy = False
+
+
+class LosesWhatThreadsSave:
+    """In memory, never gives way, and reads and writes without a lock: only threads show it."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, Any] = {}
+
+    async def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        return json.loads(self.runs.setdefault(run_id, json.dumps(new_record(run_id, inputs))))
+
+    async def save(self, run_id: str, context: Any) -> None:
+        stored = json.loads(self.runs[run_id])
+        time.sleep(0.01)
+        self.runs[run_id] = json.dumps(merged(stored, record_of(context)))
+
+    async def delete(self, run_id: str) -> None:
+        self.runs.pop(run_id, None)

@@ -1,0 +1,96 @@
+"""Saves of one run that are under way at the same time, and the proof that they were."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .instance import Instance
+from .scenario import Handle, Scenario, describe
+
+__all__ = ["Overlap", "save_in_one_loop", "save_in_threads"]
+
+_SWITCH_SECONDS = 1e-6
+_TIME_TO_MEET = 10.0
+
+
+@dataclass(slots=True)
+class Overlap:
+    """What came of saves that began together: the outputs that were acknowledged, and when each call was under way."""
+
+    acknowledged: dict[str, Any] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    spans: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether a call began while another one had not returned."""
+        spans = sorted(self.spans)
+        return any(later[0] < earlier[1] for earlier, later in itertools.pairwise(spans))
+
+
+async def save_in_one_loop(s: Scenario, saves: Sequence[tuple[Handle, str, Any]]) -> Overlap:
+    """Begin to save each node through its handle, all in this event loop; return when all have ended."""
+    overlap = Overlap()
+
+    async def save(handle: Handle, node: str, output: Any) -> None:
+        started = time.perf_counter()
+        is_taken = await s.late_save(handle, {node: output})
+        overlap.spans.append((started, time.perf_counter()))
+        if is_taken:
+            overlap.acknowledged[node] = output
+        else:
+            overlap.refused.append(node)
+
+    ends = await asyncio.gather(*(save(*each) for each in saves), return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException):
+            raise end
+    return overlap
+
+
+async def save_in_threads(s: Scenario, instance: Instance, saves: Sequence[tuple[Handle, str, Any]]) -> Overlap:
+    """The same, each save in a thread and an event loop of its own: for stores whose saves give way to no other."""
+    overlap = Overlap()
+    barrier = threading.Barrier(len(saves), timeout=_TIME_TO_MEET)
+
+    def save(handle: Handle, node: str, output: Any) -> None:
+        barrier.wait()
+        handle.context.checkpoint(node, output)
+        started = time.perf_counter()
+        try:
+            asyncio.run(instance.save(handle.run_id, handle.context))
+        except Exception as error:
+            overlap.refused.append(f"{node}: {describe(error)}")
+            return
+        finally:
+            overlap.spans.append((started, time.perf_counter()))
+        overlap.acknowledged[node] = output
+
+    s.tell(f"save({saves[0][0].run_id!r}) in {len(saves)} threads, of {', '.join(node for _, node, _ in saves)}")
+    with _many_switches():
+        threads = [threading.Thread(target=save, args=each, daemon=True) for each in saves]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+    s.tell(f"acknowledged: {', '.join(sorted(overlap.acknowledged)) or 'none'}; refused: {len(overlap.refused)}")
+    return overlap
+
+
+@contextmanager
+def _many_switches() -> Iterator[None]:
+    """Have Python switch threads as often as it can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
