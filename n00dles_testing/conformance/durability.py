@@ -9,7 +9,7 @@ from .expect import MisuseError, NotApplicableError
 from .scenario import Scenario
 from .subject import StoreSubject
 
-__all__ = ["require_durable"]
+__all__ = ["keeps_nothing", "require_durable"]
 
 _INPUTS = {"probe": "first"}
 _OTHER_INPUTS = {"probe": "second"}
@@ -43,6 +43,12 @@ async def require_durable(subject: StoreSubject) -> None:
             "each call of the factory seems to open another place: a run saved in one process is not found in the "
             f"next, though {touched[0]} was opened. Give the factory one argument, the location, a folder as a string"
         )
+
+
+async def keeps_nothing(subject: StoreSubject) -> bool:
+    """Whether the same probe has proven that the store keeps nothing beyond its process."""
+    found, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
+    return is_proof and not found and not touched
 
 
 async def _probe(subject: StoreSubject) -> tuple[bool, list[str], bool]:

@@ -14,6 +14,7 @@ from typing import Any, Self
 __all__ = ["Record", "UnreadableReplyError", "difference", "show"]
 
 _SHOWN_CHARACTERS = 160
+_HUGE = 100_000
 
 
 class UnreadableReplyError(Exception):
@@ -91,8 +92,20 @@ def difference(wanted: Any, came: Any, path: str = "") -> str | None:
 
 def show(value: Any) -> str:
     """Return `repr(value)`, cut to a readable length."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
+    left_out: list[int] = []
+    text = repr(_clipped(value, left_out))
+    length = len(text) + sum(left_out)
+    return text if length <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({length} characters)"
+
+
+def _clipped(value: Any, left_out: list[int]) -> Any:
+    """Return the value with the beginning of its huge texts: nobody waits for the repr of 64 MB to read a line."""
+    if isinstance(value, str) and len(value) > _HUGE:
+        left_out.append(len(value) - _SHOWN_CHARACTERS)
+        return value[:_SHOWN_CHARACTERS]
+    if type(value) is dict:
+        return {key: _clipped(part, left_out) for key, part in value.items()}
+    return value
 
 
 def _part(reply: Any, name: str, kind: type | tuple[type, ...]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...corpus import BENT, FOREIGN, KEPT, Hostile, same
+from ..durability import keeps_nothing
 from ..expect import BrokenClause
 from ..fresh_process import expect_in_a_fresh_process
 from ..raw_runs import load_raw, save_raw, takes_raw_runs
@@ -82,6 +83,9 @@ async def _is_kept_as_input(s: Scenario, hostile: Hostile) -> bool:
 
 
 async def _in_a_fresh_process(subject: StoreSubject, kept: Sequence[Hostile]) -> None:
+    if await keeps_nothing(subject):
+        subject.notes.append("not read in a fresh process: the store keeps nothing beyond its own")
+        return
     async with subject.scenario("the values that were kept, read in a fresh process") as s:
         handle = await s.create()
         # In the order of the alphabet: a fault in another order is told once, by S02.

@@ -7,6 +7,7 @@ from typing import Any
 from n00dles.stores.adapt import as_store
 
 from ...corpus import MODELS, HostileModel, same
+from ..durability import keeps_nothing
 from ..expect import BrokenClause
 from ..fresh_process import expect_in_a_fresh_process
 from ..raw_runs import load_raw, save_raw, takes_raw_runs
@@ -56,6 +57,9 @@ async def _one_model(subject: StoreSubject, model: HostileModel) -> None:
 
 async def _in_a_fresh_process(subject: StoreSubject) -> None:
     if subject.findings:
+        return
+    if await keeps_nothing(subject):
+        subject.notes.append("not read in a fresh process: the store keeps nothing beyond its own")
         return
     async with subject.scenario("all models, read in a fresh process") as s:
         handle = await s.create()

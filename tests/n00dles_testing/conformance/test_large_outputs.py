@@ -12,6 +12,7 @@ from n00dles_testing.conformance import check_store
 from n00dles_testing.conformance.clauses import s11_large_outputs
 from n00dles_testing.conformance.expect import MisuseError
 from n00dles_testing.conformance.mutants.correct import JSONFiles
+from n00dles_testing.conformance.records import show
 from n00dles_testing.conformance.sizes import names_size_and_limit
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
@@ -98,3 +99,11 @@ def test_where_memory_is_short_nothing_is_claimed(monkeypatch: pytest.MonkeyPatc
     s11_large_outputs._require_memory("16 MB", 16 * MB)
     with pytest.raises(MisuseError, match=r"64 MB was not tried: 200 MB of memory are free, and .* may take 768 MB"):
         s11_large_outputs._require_memory("64 MB", 64 * MB)
+
+
+@pytest.mark.parametrize("length", [10, 1000, 100_000, 100_001, MB])
+def test_a_huge_text_is_shown_like_any_other(length: int) -> None:
+    value = {"node": {"text": "ab" * (length // 2)}, "other": None}
+
+    text = repr(value)
+    assert show(value) == (text if len(text) <= 160 else f"{text[:160]}… ({len(text)} characters)")
