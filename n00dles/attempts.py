@@ -15,10 +15,12 @@ from .context import PipelineContext
 from .errors import AgentInputError, ConfigurationError, PipelineFailure, SerializationError, described, message_of
 from .events import NodeFailed, NodeRetried, NodeReturned, NodeStarted, Observers
 from .idempotency import node_call
+from .plain_data import missing_annotations
 from .records import NodeRecord
 from .retry import RetryPolicy
 from .serialization import JSONValue
 from .time_limits import TimeLimits
+from .wiring import Wiring
 
 __all__ = ["Settings", "StoppedError", "Worker"]
 
@@ -44,12 +46,15 @@ class StoppedError(Exception):
 class Worker:
     """Calls nodes of one run and records what they cost. `calls` counts the calls of this life."""
 
-    def __init__(self, context: PipelineContext, checkpointer: Checkpointer, observers: Observers) -> None:
+    def __init__(
+        self, context: PipelineContext, checkpointer: Checkpointer, observers: Observers, wiring: Wiring
+    ) -> None:
         self.calls = 0
         self._is_stopping = False
         self._context = context
         self._checkpointer = checkpointer
         self._observers = observers
+        self._wiring = wiring
         self._threads = BodyThreads()
         self._time_limits = TimeLimits()
 
@@ -91,7 +96,7 @@ class Worker:
                 await self._prepare(agent.name, turn, following, record, error)
                 self.check_going()
             turn = following
-        raise await self._failure(agent.name, record, error) from error
+        raise await self._failure(agent, stored, record, error) from error
 
     async def _attempt(
         self, agent: Agent, turn: _Turn, stored: Mapping[str, JSONValue], record: NodeRecord
@@ -164,12 +169,16 @@ class Worker:
         await self._checkpointer.save()
         await asyncio.sleep(delay)
 
-    async def _failure(self, node: str, record: NodeRecord, error: Exception) -> PipelineFailure:
-        context, text = self._context, message_of(error)
+    async def _failure(
+        self, agent: Agent, stored: Mapping[str, JSONValue], record: NodeRecord, error: Exception
+    ) -> PipelineFailure:
+        context, node, text = self._context, agent.name, message_of(error)
         self._observers.emit(
             NodeFailed(run_id=context.run_id, node=node, attempt=record.attempts, error=text, fallback=None)
         )
-        failure = PipelineFailure(context.run_id, node, error)
+        failure = PipelineFailure(
+            context.run_id, node, error, missing_annotations(agent, self._wiring.sources[node], stored, error)
+        )
         record.spent = 0
         await self._checkpointer.save_failure(failure)
         return failure

@@ -57,15 +57,16 @@ class PipelineFailure(N00dlesError):
     """A node failed after its retries and its fallback; what was completed before is kept.
 
     `cause` is the error of the last attempt. Call `resume(pipeline, run_id)` once the reason is gone: completed nodes
-    are not called again.
+    are not called again. `hint` are sentences on what has probably led to it, where that can be seen.
     """
 
-    def __init__(self, run_id: str, node_name: str, cause: BaseException) -> None:
+    def __init__(self, run_id: str, node_name: str, cause: BaseException, hint: str = "") -> None:
         self.run_id = run_id
         self.node_name = node_name
         self.cause = cause
+        self.hint = hint
         super().__init__(
-            f"run {run_id!r} failed at node {node_name!r}: {described(cause).rstrip('.')}. "
+            f"run {run_id!r} failed at node {node_name!r}: {described(cause).rstrip('.')}. {hint}{' ' if hint else ''}"
             f"Completed nodes are kept; resume(pipeline, {run_id!r}) continues from them."
         )
 

@@ -48,7 +48,7 @@ class Execution:
         self._context = context
         self._observers = observers
         self._checkpointer = Checkpointer(store, context, observers)
-        self._worker = Worker(context, self._checkpointer, observers)
+        self._worker = Worker(context, self._checkpointer, observers, wiring)
         self._composites: dict[str, JSONValue] = {}
         self._routes: dict[Branch, Step] = {}
         self._opening = asyncio.Lock()

@@ -7,7 +7,7 @@ happens to be faster, so a resumed run fills every parameter as the undisturbed 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, cast
@@ -26,12 +26,14 @@ RESERVED_INPUTS = frozenset({"run_id", "store", "observers", "tags", "timeout", 
 class Source:
     """Where one argument comes from: the previous output, the output of the step `name`, or the input `name`.
 
-    An input that is not given leaves the parameter to its default, if `required` is false.
+    An input that is not given leaves the parameter to its default, if `required` is false. `step` is the one whose
+    output is read; of an input, the one before the reader, if there is one, whose output it does not read.
     """
 
     kind: Literal["previous", "step", "input"]
     name: str
     required: bool = True
+    step: Step | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +68,37 @@ class Wiring:
         problems = [f"{name!r} is missing (read by {', '.join(readers[name])})" for name in missing]
         problems += [f"{name!r} is read by no node" for name in unread]
         takes = ", ".join(sorted(readers)) or "no input at all"
-        raise InputsError(
-            f"the inputs do not fit pipeline {pipeline!r}: {'; '.join(problems)}. It takes {takes}. No node was called."
-        )
+        sentences = [f"the inputs do not fit pipeline {pipeline!r}: {'; '.join(problems)}", *self._unread(missing)]
+        raise InputsError(f"{'. '.join(sentences)}. It takes {takes}. No node was called.")
+
+    def _unread(self, missing: Sequence[str]) -> Iterator[str]:
+        """Yield, for nodes that miss an input, that the output before them is what was perhaps meant by it."""
+        for node, sources in self.sources.items():
+            lacking = [name for name in sources if sources[name].kind == "input" and name in missing]
+            before = next((sources[name].step for name in lacking), None)
+            names = [step.name for step in (before.children if isinstance(before, Parallel) else (before,)) if step]
+            if len(sources) == 1 or not names or isinstance(before, Branch) or not sources.keys().isdisjoint(names):
+                continue
+            one, several = len(names) == 1, ", ".join(f"`{name}`" for name in names)
+            yield (
+                f"`{node}` has {len(sources)} parameters, so each of them is filled by its name, and before it "
+                f"{'comes' if one else 'come'} {several}: rename {' or '.join(f'`{name}`' for name in lacking)} to "
+                f"{several if one else f'one of {several}'}, or pass {', '.join(f'{name}=…' for name in lacking)}"
+            )
 
 
 @dataclass
 class _Scope:
-    """What a step can see: names that are certainly complete, names that may be, whether a step came before."""
+    """What a step can see: names that are certainly complete, names that may be, and which step came before.
+
+    `steps` are all of the pipeline, by name.
+    """
+
+    steps: Mapping[str, Step]
 
     certain: set[str] = field(default_factory=set)
     possible: set[str] = field(default_factory=set)
-    has_previous: bool = False
+    previous: Step | None = None
     group: frozenset[str] = frozenset()
 
 
@@ -85,8 +106,14 @@ class _Scope:
 def wire(pipeline: Pipeline) -> Wiring:
     """Settle the sources of all arguments of `pipeline`. Raises `PipelineBuildError` where one cannot be settled."""
     sources: dict[str, dict[str, Source]] = {}
-    _wire_chain(pipeline, _Scope(), sources)
+    _wire_chain(pipeline, _Scope({step.name: step for step in _all_steps(pipeline)}), sources)
     return Wiring(sources)
+
+
+def _all_steps(step: Step) -> Iterator[Step]:
+    yield step
+    for child in step.children:
+        yield from _all_steps(child)
 
 
 def _wire(step: Step, scope: _Scope, sources: dict[str, dict[str, Source]]) -> set[str]:
@@ -96,7 +123,7 @@ def _wire(step: Step, scope: _Scope, sources: dict[str, dict[str, Source]]) -> s
     if isinstance(step, Parallel):
         return _wire_apart(step.members, scope, sources) | {member.name for member in step.members}
     if isinstance(step, Branch):
-        if not scope.has_previous:
+        if scope.previous is None:
             raise PipelineBuildError(f"{step.name} has no step before it whose output could choose the route.")
         scope.possible |= _wire_apart(step.children, scope, sources)
         return set()
@@ -119,31 +146,31 @@ def _wire_apart(steps: tuple[Step, ...], scope: _Scope, sources: dict[str, dict[
 def _wire_chain(chain: Pipeline, scope: _Scope, sources: dict[str, dict[str, Source]]) -> set[str]:
     # One set serves the whole chain, with what it adds taken back at the end: a copy a step would be quadratic.
     added: set[str] = set()
-    has_previous, group = scope.has_previous, scope.group
+    previous, group = scope.previous, scope.group
     for step in chain.steps:
         new = _wire(step, scope, sources) - scope.certain
         scope.certain |= new
         added |= new
-        scope.has_previous = True
+        scope.previous = step
         scope.group = frozenset(m.name for m in step.members) if isinstance(step, Parallel) else frozenset()
     scope.certain -= added
-    scope.has_previous, scope.group = has_previous, group
+    scope.previous, scope.group = previous, group
     return added
 
 
 def _source(agent: Agent, name: str, scope: _Scope) -> Source:
     required = agent.parameters[name].default is agent.parameters[name].empty
-    if len(agent.parameters) == 1 and scope.has_previous and name not in scope.group:
-        return Source("previous", name)
+    if len(agent.parameters) == 1 and scope.previous is not None and name not in scope.group:
+        return Source("previous", name, step=scope.previous)
     if name in scope.certain:
-        return Source("step", name)
+        return Source("step", name, step=scope.steps.get(name))
     if name in scope.possible and required:
         raise PipelineBuildError(
             f"node {agent.name!r} reads {name!r}, which runs on one route of a branch only; give the parameter a "
             "default, or read the branch's output."
         )
     if name in scope.possible:
-        return Source("step", name, required=False)
+        return Source("step", name, required=False, step=scope.steps.get(name))
     if name in RESERVED_INPUTS:
         raise PipelineBuildError(f"node {agent.name!r} would read the input {name!r}, an option of run(); rename it.")
-    return Source("input", name, required)
+    return Source("input", name, required, step=scope.previous)

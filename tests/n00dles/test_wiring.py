@@ -274,3 +274,33 @@ def test_an_output_that_does_not_fit_the_next_parameter_fails_that_node_without_
     assert isinstance(caught.value.cause, AgentInputError)
     assert (caught.value.node_name, caught.value.cause.parameter) == ("editor", "article")
     assert calls == []
+
+
+def big(x: int) -> list[str]:
+    return ["a"] * x
+
+
+def each(items: list[str], factor: int) -> int:
+    return len(items) * factor
+
+
+def test_a_node_of_two_parameters_that_reads_nothing_of_the_node_before_it_is_told_how_to() -> None:
+    with pytest.raises(InputsError) as caught:
+        output(agent(big) >> agent(each), x=2, factor=3)
+
+    assert str(caught.value).endswith(
+        "'items' is missing (read by each). `each` has 2 parameters, so each of them is filled by its name, and before "
+        "it comes `big`: rename `items` to `big`, or pass items=…. It takes factor, items, x. No node was called."
+    )
+
+
+def test_after_a_fan_out_one_of_its_members_is_meant() -> None:
+    with pytest.raises(InputsError, match=r"before it come `b`, `c`: rename `items` to one of `b`, `c`, or pass items"):
+        output((agent(big).named("b") | agent(big).named("c")) >> agent(each), x=2, factor=3)
+
+
+def test_a_node_that_reads_the_node_before_it_simply_lacks_an_input() -> None:
+    with pytest.raises(InputsError) as caught:
+        output(agent(big).named("items") >> agent(each), x=2)
+
+    assert str(caught.value).endswith("'factor' is missing (read by each). It takes factor, x. No node was called.")
