@@ -246,7 +246,11 @@ def _blame(error: BaseException) -> dict[str, str]:
         ]
         place = f" ({own[-1].filename}, line {own[-1].lineno}, in {own[-1].name})" if own else ""
         text = str(cause).rstrip(".")
-        return {"blame": "node", "cause": f"node {error.node_name!r} raised {type(cause).__name__}: {text}{place}."}
+        hint = f" {error.hint}" if error.hint else ""
+        return {
+            "blame": "node",
+            "cause": f"node {error.node_name!r} raised {type(cause).__name__}: {text}{place}.{hint}",
+        }
     frames = traceback.extract_tb(error.__traceback__)
     in_store = any(f.filename == recorded_store.__code__.co_filename or f.name == "scenario_store" for f in frames)
     return {"blame": "store" if in_store or isinstance(error, StateStoreError) else ""}
