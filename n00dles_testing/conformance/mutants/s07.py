@@ -41,9 +41,13 @@ class LeavesALineInTheLog(AppendOnlyLog):
 
 
 class DeletesTheLastVersion(JSONFiles):
-    """Keeps the version before each save as a backup, and deletes the newest: the one before is back."""
+    """Keeps the version before each save as a backup, and deletes the newest: the one before is back.
+
+    So it is after a restart, too.
+    """
 
     breaks: ClassVar[str | None] = "S07"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C01", "C02")
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Keep the version that was there, and replace it."""
