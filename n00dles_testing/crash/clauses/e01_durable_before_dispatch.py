@@ -10,6 +10,9 @@ stored; a lost message was lost work).
 
 Fix: the author of an executor saves after every node, and awaits the store's reply before anything that reads the
 output is started. Members of a fan-out may share a save; what follows the fan-out waits for it.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

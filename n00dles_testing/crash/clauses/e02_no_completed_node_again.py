@@ -9,6 +9,9 @@ PR #368 (keys came back as text, so nothing was ever complete).
 
 Fix: the author of an executor asks the store's record of the node itself, and nothing that is written a step later (a
 group, a parent, a frontier). Names of nodes have to come back as the text that they were.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

@@ -7,8 +7,9 @@ traces in the result are those of all lives together.
 Seen in: langchain-ai/langgraph #6102 (nested models come back as dicts); google/adk-python #3633 (the same);
 stepflow-ai/stepflow #637 (attempts start again at 1 after each crash).
 
-Fix: the author of a pipeline annotates the parameter with the model that it is to get, or reads a dict. The author of
-an executor makes every node's arguments from the stored form, in the first life as in the last, and keeps what a node
+Fix: the author of a pipeline annotates the parameter with the model that it is to get, or reads a dict. In a home-made
+loop, convert what is loaded (`Article(**stored)`), or hand on the stored form in the first life too. The author of an
+executor makes every node's arguments from the stored form, in the first life as in the last, and keeps what a node
 has cost beside its output.
 """
 
@@ -57,12 +58,19 @@ def _same_arguments(case: Case) -> Iterator[tuple[str, str]]:
         where = f"`{call.node}` got {at(after)} {when}, {path.lstrip('.') or 'arguments'})"
         if describe(before) != describe(after):
             yield (
-                f"{where} where it got {at(before, after)} before: annotate the parameter, or read it as "
-                f"{describe(after)}",
+                f"{where} where it got {at(before, after)} before: {_remedy(case, before, after)}",
                 "what the first life held in memory is not what a store gives back",
             )
         else:
             yield f"{where} where it got {at(before, after)} in the undisturbed run", ""
+
+
+def _remedy(case: Case, before: Any, after: Any) -> str:
+    """Say how a node gets the same type in every life; a home-made loop converts nothing by annotations."""
+    if case.baseline.shape.sees_saves:
+        return f"annotate the parameter, or read it as {describe(after)}"
+    made = f" ({describe(before)[:-1]}(**…)`)" if isinstance(after, dict) and describe(before).startswith("`") else ""
+    return f"convert it when it is loaded{made}, or hand on its stored form in the first life too"
 
 
 def _same_requests(case: Case) -> Iterator[tuple[str, str]]:

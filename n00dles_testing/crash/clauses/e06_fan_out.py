@@ -10,6 +10,9 @@ missing inputs); microsoft/agent-framework #2075 (one member fails, and all run 
 
 Fix: the author of an executor gives each member a record of its own, by name, and derives from these whether the
 fan-out is complete; a member that waits for its turn is not complete. A resume takes its turns like a first run.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

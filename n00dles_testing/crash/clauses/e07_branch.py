@@ -11,6 +11,9 @@ restarted inside a branch has lost its place).
 Fix: the author of an executor lets a branch record nothing: which route it takes follows from the output before it,
 which is stored, and whether the route is done from the records of its nodes. That output is given to the choice in its
 stored form in every life, so that a model in the first and a dict in the second choose alike.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

@@ -8,6 +8,9 @@ microsoft/agent-framework #2075 (one branch fails, and a resume runs all of them
 
 Fix: the author of an executor stores an output only when the node has returned one, and keeps errors apart from
 outputs. A failed run stays resumable: a resume skips what is stored, and calls the node that failed.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

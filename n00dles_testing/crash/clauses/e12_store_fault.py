@@ -12,6 +12,9 @@ ModernRelay/omnigraph #513 (the reply is lost, the commit was done, and it is do
 Fix: the author of an executor keeps the save outside of what retries and fallbacks guard, repeats only the save, raises
 an error of its own kind, and keeps what is not stored for the next resume in the process. The author of a store
 recognises a save that it has committed already.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

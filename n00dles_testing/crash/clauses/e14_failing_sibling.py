@@ -10,6 +10,9 @@ resume runs those that had finished again).
 
 Fix: the author of an executor awaits all members, whatever one of them raises (`asyncio.TaskGroup`, or `gather` with a
 `finally` that cancels and awaits), and saves what they return before it raises.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

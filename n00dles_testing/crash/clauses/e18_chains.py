@@ -9,6 +9,9 @@ dbos-inc/dbos-transact-py #688 (a recovery that raises, retries, and never ends)
 
 Fix: the author of an executor writes the same record in a resumed life as in the first, under the same names, and keeps
 nothing that only the first life knows.
+
+It is not a fault of your pipeline: report it to the executor's authors with the token that its replay names, and check
+the store with `n00dles-testing check`. A home-made loop is its own executor.
 """
 
 from __future__ import annotations

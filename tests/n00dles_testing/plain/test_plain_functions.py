@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from n00dles_testing import CrashSafety, ExplorationError, PlainFunctions, Verdict, explore
 from n00dles_testing.cli import main
 from tests.n00dles_testing.plain import loops
-from tests.n00dles_testing.plain.mistakes import MISTAKES
+from tests.n00dles_testing.plain.mistakes import MISTAKES, draw, frame, loads_a_dict
 
 HERE = "tests.n00dles_testing.plain.loops"
 FAILING = Path(__file__).with_name("mistakes.py")
@@ -133,6 +133,18 @@ def test_a_mistake_is_told_in_one_sentence(name: str, at: str, sentence: str) ->
     report = explore(subject, INPUTS, mode="in-process", at=[at])
 
     assert any(sentence in finding.message for finding in report.findings), [f.message for f in report.findings]
+
+
+def test_another_type_after_a_resume_comes_with_advice_that_a_loop_can_follow() -> None:
+    subject = PlainFunctions(loads_a_dict, [draw, frame])
+
+    report = explore(subject, INPUTS, mode="in-process")
+
+    (message,) = {finding.message for finding in report.findings if finding.clause == "E05"}
+    assert (
+        "where it got `Art` before: convert it when it is loaded (`Art(**…)`), or hand on its stored form in the first "
+        "life too"
+    ) in message
 
 
 def test_a_file_that_cannot_be_read_is_no_missing_record() -> None:
