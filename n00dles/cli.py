@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 from . import runs_command
-from .errors import ConfigurationError, N00dlesError
+from .errors import ConfigurationError, N00dlesError, RunLockedError
 from .stores.urls import DEFAULT_URL
 
 __all__ = ["build_parser", "main"]
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except N00dlesError as error:
         if os.environ.get("N00DLES_DEBUG") == "1":
             traceback.print_exc()
-        print(f"n00dles: {type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"n00dles: {type(error).__name__}: {_in_one_line(error)}", file=sys.stderr)
         return USAGE if isinstance(error, ConfigurationError) else FAILED
     return code
 
@@ -122,10 +122,10 @@ def _add_resume(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--quiet", action="store_true", help="print no progress")
     parser.add_argument(
         "--wait",
-        type=_duration,
+        type=_wait,
         default=0.0,
         metavar="TIME",
-        help="how long to wait while another process works on the run, as in 10m (default: 0s)",
+        help="how long to wait while another process works on the run: seconds, or with a unit as in 10m (default: 0)",
     )
     parser.set_defaults(command=runs_command.resume_run)
 
@@ -212,6 +212,16 @@ def _duration(text: str) -> float:
             f"{text!r} is no time: write a whole number and a unit (s, m, h, d), as in 30d"
         )
     return float(int(match[1]) * _SECONDS[match[2]])
+
+
+def _wait(text: str) -> float:
+    return float(text) if re.fullmatch(r"[0-9]+(\.[0-9]+)?", text) else _duration(text)
+
+
+def _in_one_line(error: N00dlesError) -> str:
+    """Return the message with its notes; what it says of the library's options, in those of this command."""
+    text = " ".join(" ".join([str(error), *getattr(error, "__notes__", ())]).split())
+    return text.replace("wait=60 waits", "--wait 60 waits") if isinstance(error, RunLockedError) else text
 
 
 def _version() -> str:

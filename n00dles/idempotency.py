@@ -25,7 +25,8 @@ def idempotency_key(purpose: str = "") -> str:
 
     A node with several effects gives each a `purpose`, and gets another key for each. The key follows from the run's
     id and the node's name, so a run that is deleted and started anew under its old id has the same keys: use a new id
-    to have the effects again. Raises `N00dlesError` outside a node's call.
+    to have the effects again. Raises `N00dlesError` outside a node's call, and in a thread that the body has started:
+    take the key before.
 
         @agent
         def charge(order: dict) -> dict:
@@ -34,7 +35,8 @@ def idempotency_key(purpose: str = "") -> str:
     key = current_idempotency_key(purpose)
     if key is None:
         raise N00dlesError(
-            "idempotency_key() was called outside a node; call it in the body of an @agent during a run."
+            "idempotency_key() was called outside a node; call it in the body of an @agent during a run. A thread that "
+            "the body has started does not know the node: take the key before you start a thread, and hand it over."
         )
     return key
 

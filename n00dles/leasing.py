@@ -79,8 +79,11 @@ class Holding:
             _log.warning("the lease of run %r was not released, and has to expire: %s", self._run_id, failure)
         if self._lost is not None:
             others_cancel = self._task.uncancel() > self._cancellations
-            if isinstance(error, Exception) or (isinstance(error, asyncio.CancelledError) and not others_cancel):
+            if isinstance(error, Exception):
                 raise self._lost from error
+            if isinstance(error, asyncio.CancelledError) and not others_cancel:
+                # Where the run and the renewal were at that moment says nothing of why.
+                raise self._lost.with_traceback(None) from None
 
     async def _acquire(self, store: Leases) -> None:
         loop = asyncio.get_running_loop()

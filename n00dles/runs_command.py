@@ -16,8 +16,9 @@ from pydantic_core import to_jsonable_python
 
 from .api import aresume
 from .errors import ConfigurationError, CorruptCheckpointError, RunNotFoundError
-from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted, RunStarted
+from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted, RunFinished, RunStarted
 from .pipeline import Step
+from .result import RunResult
 from .runs_text import holding_of, one_line, story_of, table_of, time_text
 from .stores.base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
 from .stores.leases import Lease, ListsLeases
@@ -68,10 +69,12 @@ def resume_run(options: argparse.Namespace) -> int:
     pipeline = load_target(options.pipeline, Step)
     observers = () if options.quiet else (_print_progress,)
 
-    result = _with_store(
-        options.store,
-        lambda store: aresume(pipeline, options.run_id, store=store, observers=observers, wait=options.wait),
-    )
+    async def resumed(store: StateStore) -> RunResult:
+        if options.wait and not options.quiet:
+            await _say_who_is_waited_for(store, options.run_id)
+        return await aresume(pipeline, options.run_id, store=store, observers=observers, wait=options.wait)
+
+    result = _with_store(options.store, resumed)
     _print_json(
         {
             "run_id": result.run_id,
@@ -178,6 +181,12 @@ async def _leases(store: StateStore, *run_ids: str) -> dict[str, Lease]:
     return {lease.run_id: lease for lease in found}
 
 
+async def _say_who_is_waited_for(store: StateStore, run_id: str) -> None:
+    lease = (await _leases(store, run_id)).get(run_id)
+    if lease is not None:
+        print(f"waiting for {one_line(lease.holder)}", file=sys.stderr, flush=True)
+
+
 async def _prune(store: StateStore, older_than: float, *, dry: bool) -> list[str]:
     if not isinstance(store, Prunes):
         raise ConfigurationError(f"{type(store).__name__} cannot prune: it has no prune().")
@@ -202,6 +211,8 @@ def _progress_line(event: Event) -> str | None:
         case RunStarted(life=life, completed=completed):
             done = ", ".join(completed) or "nothing"
             return f"life {life}; already complete: {done}"
+        case RunFinished(calls=0):
+            return "finished already; nothing was called"
         case NodeStarted(node=node, attempt=attempt):
             return f"{node} started" + (f" (attempt {attempt})" if attempt > 1 else "")
         case NodeRetried(node=node, error=error, delay=delay):

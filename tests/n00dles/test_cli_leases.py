@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from n00dles import SQLiteStateStore
-from n00dles.cli import main
+from n00dles.cli import build_parser, main
 from n00dles.stores import Lease
 from tests.n00dles.processes import PATIENCE
 
@@ -88,9 +88,29 @@ def test_resume_of_a_held_run_is_refused_and_may_wait(
     why_again = capsys.readouterr().err
     asyncio.run(store.delete("held"))
     asyncio.run(store.load_or_create("held", {}))
-    free = main(["runs", "resume", "held", "flow.py:node", "--wait", f"{PATIENCE}s"])
+    free = main(["runs", "resume", "held", "flow.py:node", "--wait", f"{PATIENCE}"])
 
     assert (refused, waited, free) == (1, 1, 0)
     assert why.startswith("n00dles: RunLockedError: run 'held' is held by process 42 on web-3 (this process), since ")
-    assert why_again.startswith("n00dles: RunLockedError: ")
+    assert "Wait for it to end (--wait 60 waits up to a minute), or end that process" in why
+    assert "waiting for" not in why
+    assert why_again.startswith("waiting for process 42 on web-3\nn00dles: RunLockedError: ")
+    assert why_again.endswith(" It was waited for, for 1 s.\n")
     assert json.loads(capsys.readouterr().out)["output"] == "done"
+
+
+def test_resume_of_a_finished_run_says_that_it_is(store: SQLiteStateStore, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["runs", "resume", "free", "flow.py:node"])
+    first = capsys.readouterr().err
+    again = main(["runs", "resume", "free", "flow.py:node"])
+
+    assert "finished already" not in first
+    assert again == 0
+    assert capsys.readouterr().err.endswith("finished already; nothing was called\n")
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("60", 60.0), ("0.5", 0.5), ("0", 0.0), ("2m", 120.0), ("3s", 3.0)])
+def test_a_wait_is_seconds_or_has_a_unit(text: str, seconds: float) -> None:
+    options = build_parser().parse_args(["runs", "resume", "r", "flow.py:node", "--wait", text])
+
+    assert options.wait == seconds

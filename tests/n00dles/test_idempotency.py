@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -81,6 +82,16 @@ def test_outside_a_node_there_is_no_key() -> None:
         idempotency_key()
 
     assert current_idempotency_key() is None
+
+
+def test_in_a_thread_that_a_body_has_started_the_error_says_where_to_take_the_key() -> None:
+    @agent
+    def charge(text: str) -> str:
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(idempotency_key).result()
+
+    with pytest.raises(PipelineFailure, match=r"take the key before you start a thread, and hand it over"):
+        run(charge, store=InMemoryStateStore(), text="x")
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini", "claude-sonnet-4-6"])

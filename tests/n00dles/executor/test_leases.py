@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -356,6 +357,8 @@ def test_a_worker_whose_loop_is_blocked_for_too_long_is_overtaken_and_stops(
     assert calls == ["blocking by slow", "blocking by quick", "after by quick"]
     assert isinstance(outcomes[0], RunLockedError)
     assert "run 'r' is no longer held by this worker" in str(outcomes[0])
+    assert "direct cause" not in "".join(traceback.format_exception(outcomes[0]))
+    assert "in _renew" not in "".join(traceback.format_exception(outcomes[0]))
 
 
 def test_a_run_that_is_deleted_stops_its_worker_at_the_next_renewal(
