@@ -166,7 +166,8 @@ Inputs:
   name:=json   JSON: n:=3 is a number, tags:='["a"]' a list
 
 A fake LLM server answers every model (over the official SDKs, through their environment variables) and counts what was
-paid; no call leaves the machine and no key is needed. With --llm off the calls go to the real models, and cost money.
+paid; no request to a model leaves the machine and no key is needed. With --llm off the calls go to the real models, and
+cost money. Nothing else is faked: what a body does (a mail, a payment, a file) it does for real, each time.
 
 {_EXIT_CODES}"""
 )
@@ -249,6 +250,9 @@ def explore(
     stand in the place of a pipeline. It is run undisturbed first; then, for each moment at which its process can die,
     once more: killed there by SIGKILL, resumed in a fresh process, and held against the undisturbed run. With --how it
     is cancelled, interrupted or timed out there as well, or its store fails.
+
+    Bodies are run for real, about as often as there are crash points and a few times more. Let them see by an
+    environment variable that this is a test, if that matters.
     """
     from .command_explore import run_explore
     from .command_inputs import InputSyntaxError, read_inputs
@@ -278,7 +282,8 @@ let choose which of your modules to import.
 def replay(token: str, llm: str) -> None:
     """Live one scenario again, and tell its story.
 
-    TOKEN is what a failure prints after `replay`. It works in every checkout of the same code.
+    TOKEN is what a failure prints after `replay`. It works in every checkout of the same code, in the folder in which
+    it was printed.
     """
     if token.startswith("c1"):  # of a campaign, see `campaign.tokens`
         from .show_campaign import run_campaign_replay

@@ -21,6 +21,7 @@ from n00dles.errors import N00dlesError
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
 from .crash.points import How
+from .crash.telling import CLAUSES_PAGE
 from .crash.tokens import BadTokenError, Token
 from .findings import few
 from .llm import LLMServer
@@ -78,7 +79,14 @@ def run_replay(text: str, fake_llm: bool) -> int:
     what = {"plans": [token.plan]} if token.plan else {"budget": 1}
     scenario = {"target": token.target, "inputs": token.inputs, "store": token.store, "mode": token.mode, **what}
     title = f"replaying {token.target} {json.dumps(token.inputs, ensure_ascii=False)}: {where}"
-    report = _explored(console, title, fake_llm, scenario)
+    folders = token.import_from_its_folders()
+    try:
+        report = _explored(console, title, fake_llm, scenario)
+    except UnusableError as error:
+        raise UnusableError(
+            f"{error.message}\nIt was looked for from {' and '.join(folders)}. A token works in the folder in which it "
+            "was printed, in any checkout of the same code; PYTHONPATH=src adds a folder to import from."
+        ) from error
     if report is None:
         return INTERRUPTED
     _show(console, report, show_all=True)
@@ -144,6 +152,8 @@ def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> Non
                 console, [f"\n  … and {left} more like {'it' if len(shown) == 1 else 'these'} (--all shows them)"]
             )
     console.print()
+    if report.findings:
+        print_notes(console, [f"{CLAUSES_PAGE}\n"])
     console.print(_summary(report))
     if report.unknown:
         console.print(Text(one_line(f"{report.unknown}."), "yellow"))
@@ -204,7 +214,8 @@ def _summary(report: ExplorationReport) -> Text:
     left_out = f"; {report.left_out} of {report.points} points were not tried" if report.left_out else ""
     counted = f"pays for {report.paid} calls" if report.paid else f"makes {report.calls} calls"
     moment = "the kill" if kills else "that moment"
-    usual = f"undisturbed it {counted}; a call that is in flight at {moment} is made again{left_out}"
+    ran = f"; bodies ran {report.bodies} times" if report.bodies else ""
+    usual = f"undisturbed it {counted}; a call that is in flight at {moment} is made again{ran}{left_out}"
     return Text(
         f"{', '.join(parts)}, {recalled} re-calls in {report.seconds:.1f} s "
         f"(store: {report.store}, mode: {report.mode})\n{usual}",

@@ -17,7 +17,7 @@ from .llm import LLMServer
 from .targets import brings_its_pipeline, load_target
 from .verdicts import Verdict
 
-__all__ = ["LazyLLM", "PluginCrashSafety", "counts"]
+__all__ = ["LazyLLM", "PluginCrashSafety", "counts", "unpatched"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -50,12 +50,14 @@ class PluginCrashSafety(CrashSafety):
 
     def __init__(self, llm: LazyLLM, defaults: Mapping[str, Any] | None = None) -> None:
         super().__init__()
+        self.checks = 0
         self._llm = llm
         self._defaults = dict(defaults or {})
 
     def check(self, pipeline: Any, /, **options: Any) -> ExplorationReport:
-        """Check as `CrashSafety` does, with the defaults."""
+        """Check as `CrashSafety` does, with the defaults. `checks` counts the calls, however they end."""
         __tracebackhide__ = True
+        self.checks += 1
         return super().check(pipeline, **{**self._defaults, **options})
 
     def wiring_for(self, pipeline: Any) -> tuple[Environment, Paid | None]:
@@ -85,7 +87,7 @@ def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
     """Return what was tried and what of it happened.
 
     Crash points, how many died by a signal, how many simulated; other disturbances, how many of them happened;
-    re-calls; UNKNOWN clauses.
+    re-calls; how often bodies were run; UNKNOWN clauses.
     """
     reports = list(reports)
     rows = [row for report in reports for row in report.rows]
@@ -97,8 +99,22 @@ def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
         "killed": sum(row.point.how is How.KILL and row.killed_by is not None for row in rows),
         "simulated": sum(row.point.how is How.KILL and row.simulated for row in rows),
         "re_calls": sum(len(row.recalled) for row in rows),
+        "bodies": sum(report.bodies for report in reports),
         "unknown": sum(clause.verdict is Verdict.UNKNOWN for report in reports for clause in report.clauses),
     }
+
+
+def unpatched(reports: Iterable[ExplorationReport], fixtures: Iterable[str]) -> str:
+    """Say in a sentence that what a test has patched was not patched where it was run, if so; else nothing."""
+    patching = [name for name in ("monkeypatch", "mocker") if name in fixtures]
+    modes = sorted({report.mode for report in reports} & {"fork", "spawn"})
+    if not patching or not modes:
+        return ""
+    return (
+        f"it uses {' and '.join(patching)}, but the processes that are killed (mode: {', '.join(modes)}) import the "
+        "pipeline anew: what is patched in this process is not patched in them, so their bodies did the real thing. "
+        "Only environment variables reach them (monkeypatch.setenv, before the check); or use mode='in-process'"
+    )
 
 
 def _leads_here(variable: str) -> bool:

@@ -6,22 +6,25 @@ Loaded by its entry point in every pytest run, so it imports nothing but pytest 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from .crash import CrashSafety
-    from .fixtures import LazyLLM
+    from .fixtures import LazyLLM, PluginCrashSafety
 
 __all__ = ["crash_safety"]
 
 _MARKER = "crash_safe"
 _PROPERTY = "n00dles_"
 _UNKNOWN = f"{_PROPERTY}could_not_be_told"
+_TWICE = f"{_PROPERTY}may_run_twice"
+_UNPATCHED = f"{_PROPERTY}unpatched"
 _tally = pytest.StashKey[Counter[str]]()
-_untold = pytest.StashKey[list[str]]()
+_sentences = pytest.StashKey[dict[str, list[str]]]()
+_safety: pytest.StashKey[PluginCrashSafety] = pytest.StashKey()
 
 
 @pytest.fixture
@@ -32,14 +35,18 @@ def crash_safety(request: pytest.FixtureRequest, n00dles_llm: LazyLLM) -> Iterat
             crash_safety.check(content_pipeline, topic="agentic search")
 
     Each scenario has a store of its own. Models without a provider of your own are answered by a fake LLM server.
+    Nothing else is faked: bodies are run for real, a few times more often than there are crash points, in processes
+    that import the pipeline anew, so monkeypatch and fixtures do not reach them. Switch by an environment variable, or
+    use mode="in-process".
     """
-    from .fixtures import PluginCrashSafety, counts
+    from .fixtures import PluginCrashSafety, counts, unpatched
 
     defaults: dict[str, Any] = {}
     for mark in request.node.iter_markers(_MARKER):  # the closest comes first
         if not mark.args:
             defaults = {**mark.kwargs, **defaults}
     safety = PluginCrashSafety(n00dles_llm, defaults)
+    request.node.stash[_safety] = safety
     yield safety
     # Properties travel from a worker of xdist to its master, and into a JUnit file.
     for name, count in counts(safety.reports).items():
@@ -47,6 +54,10 @@ def crash_safety(request: pytest.FixtureRequest, n00dles_llm: LazyLLM) -> Iterat
     for report in safety.reports:
         if report.unknown:
             request.node.user_properties.append((_UNKNOWN, f"{report.target}: {report.unknown}"))
+        for sentence in report.may_run_twice:
+            request.node.user_properties.append((_TWICE, f"{report.target}: {sentence}"))
+    if sentence := unpatched(safety.reports, request.node.fixturenames):
+        request.node.user_properties.append((_UNPATCHED, f"{request.node.nodeid}: {sentence}"))
 
 
 @pytest.fixture(scope="session")
@@ -65,14 +76,29 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.fixturenames.append("crash_safety")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_call(item: pytest.Item) -> None:
-    """Make the checks of a test's markers before its body: it fails if one of them does."""
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Make the checks of a test's markers before its body: it fails if one of them does, or if none is made at all."""
     __tracebackhide__ = True
     if isinstance(item, pytest.Function):
         for mark in _marked(item):
             safety: Any = item.funcargs["crash_safety"]
             safety.check(*mark.args, **mark.kwargs)
+    result = yield
+    if _promises_a_check(item) and (item.stash.get(_safety, None) is None or not item.stash[_safety].checks):
+        pytest.fail(
+            f"{item.name} is marked {_MARKER}, but nothing was tried: the marker names no pipeline, and the test did "
+            f"not call crash_safety.check. Write @pytest.mark.{_MARKER}(your_pipeline, topic='…'), or check it in the "
+            "test.",
+            pytrace=False,
+        )
+    return result
+
+
+def _promises_a_check(item: pytest.Item) -> bool:
+    """Whether it has a marker that is for it alone, or says nothing; others give a class or a module their defaults."""
+    own = [mark for mark in item.own_markers if mark.name == _MARKER]
+    return bool(own) or any(not mark.args and not mark.kwargs for mark in item.iter_markers(_MARKER))
 
 
 def _marked(item: pytest.Item) -> list[pytest.Mark]:
@@ -92,21 +118,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         return
     config.stash[_tally] = Counter()
-    config.stash[_untold] = []
-    config.pluginmanager.register(_Counting(config.stash[_tally], config.stash[_untold]), "n00dles-counting")
+    sentences: dict[str, list[str]] = {_UNPATCHED: [], _UNKNOWN: [], _TWICE: []}
+    config.stash[_sentences] = sentences
+    config.pluginmanager.register(_Counting(config.stash[_tally], sentences), "n00dles-counting")
 
 
 class _Counting:
-    def __init__(self, tally: Counter[str], untold: list[str]) -> None:
+    def __init__(self, tally: Counter[str], sentences: dict[str, list[str]]) -> None:
         self._tally = tally
-        self._untold = untold
+        self._sentences = sentences
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what a test has left in its properties; they are complete with its teardown."""
         if report.when == "teardown":
             for name, count in report.user_properties:
-                if name == _UNKNOWN:
-                    self._untold.append(str(count))
+                if name in self._sentences:
+                    self._sentences[name].append(str(count))
                 elif name.startswith(_PROPERTY) and isinstance(count, int):
                     self._tally[name.removeprefix(_PROPERTY)] += count
 
@@ -127,10 +154,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if missed := tally["disturbances"] - tally["disturbed"]:
         parts.append(f"{missed} disturbances that did not happen")
     parts.append(f"{tally['re_calls']} re-calls")
+    if tally["bodies"]:
+        parts.append(f"bodies ran {tally['bodies']} times")
     if unknown := tally["unknown"]:
         parts.append(f"{unknown} clause{'s' if unknown > 1 else ''} UNKNOWN")
-    colour = "red" if tally["re_calls"] or alive or missed else "yellow" if unknown else "green"
+    doubtful = unknown or config.stash[_sentences][_UNPATCHED]
+    colour = "red" if tally["re_calls"] or alive or missed else "yellow" if doubtful else "green"
     terminalreporter.write_line(f"n00dles: {', '.join(parts)}", **{colour: True})
-    untold: list[str] = config.stash[_untold]
-    for sentence in dict.fromkeys(untold):
+    sentences = config.stash[_sentences]
+    for sentence in dict.fromkeys([*sentences[_UNPATCHED], *sentences[_UNKNOWN]]):
         terminalreporter.write_line(f"n00dles: {sentence}", yellow=True)
+    twice = list(dict.fromkeys(sentences[_TWICE]))
+    more = f" (and so in {len(twice) - 1} more pipelines, see report.may_run_twice)" if len(twice) > 1 else ""
+    for sentence in twice[:1]:
+        terminalreporter.write_line(f"n00dles: {sentence}{more}")

@@ -10,7 +10,7 @@ from .case import Baseline, Case, Clause
 from .clauses import JUDGED as CLAUSES
 from .exploration import ExplorationRow
 from .history import History, Life
-from .points import How, Plan
+from .points import OF_A_NODE, How, Plan
 from .story import tell
 
 __all__ = ["TOO_LATE", "Played", "assess", "clause_results", "not_disturbed"]
@@ -42,6 +42,8 @@ def assess(played: Played, baseline: Baseline, usually_paid: int | None, replay:
     """Judge one scenario. One whose kill did not happen is VACUOUS, whatever else it shows."""
     history = played.history
     vacuous = not_disturbed(history, played.plan)
+    if vacuous:
+        vacuous += _gone(played.plan, baseline)
     paid = None if played.paid is None or usually_paid is None else (played.paid, usually_paid)
     case = Case(history, baseline, paid)
     findings = [] if vacuous else _judge(case, CLAUSES, replay)
@@ -123,6 +125,15 @@ def not_disturbed(history: History, plan: Plan) -> str:
                 "sent one at the same time, and none of them has an idempotency key"
             )
     return ""
+
+
+def _gone(plan: Plan, baseline: Baseline) -> str:
+    """Name the nodes of a plan that there are none of any more: it was made of other code."""
+    nodes = [point.subject for point in plan if point.kind in OF_A_NODE and point.subject not in baseline.calls]
+    if not nodes:
+        return ""
+    now = ", ".join(f"`{node}`" for node in baseline.calls)
+    return f"; {', '.join(f'`{node}`' for node in dict.fromkeys(nodes))} is no node that is called now, those are {now}"
 
 
 def _may_have_hit(life: Life) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from ..verdicts import ClauseResult, Finding, Verdict, overall
 from .points import OPENING, Plan, Point
+from .telling import told
 
 __all__ = ["ExplorationError", "ExplorationReport", "ExplorationRow", "Progress"]
 
@@ -15,10 +17,7 @@ class ExplorationError(Exception):
     """There is nothing to explore: the target cannot be imported, or fails undisturbed. The message says what to do."""
 
 
-_WHAT_TO_DO = (
-    "Make it the same in every run under the fake LLM (take a date or a random number as an input of the run), or "
-    "allow it with allow_unknown=True (--allow-unknown)"
-)
+_ALLOW = "Or allow it with allow_unknown=True (--allow-unknown)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +66,10 @@ class ExplorationRow:
         """Where each of its lives is killed, in words."""
         return ", then ".join(_label(point, life) for life, point in enumerate(self.plan, 1))
 
+    def __str__(self) -> str:
+        first = f"{self.verdict} {self.path}{f': {self.reason}' if self.reason else ''}"
+        return "\n".join([first, *(f"  {line}" for line in self.story), *map(str, self.findings)])
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {
@@ -102,14 +105,16 @@ class Progress:
     row: ExplorationRow | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ExplorationReport:
-    """All rows and all clauses of one exploration.
+    """All rows and all clauses of one exploration. `str` tells all that is wrong: `assert report.ok, str(report)`.
 
     `nodes` are those that the undisturbed run called, `calls` how often in all, `paid` what its LLM server was paid for
     (None if nobody counts). `points` is how many crash points there are; `left_out` were not tried. `notes` are what a
     reader must know: another mode than asked for, an output that differs by itself, points that are not offered.
-    `seconds` is wall time of the whole, `scenario_seconds` of the scenarios alone.
+    `seconds` is wall time of the whole, `scenario_seconds` of the scenarios alone. `bodies` is how often bodies of
+    nodes were run for real, in all lives of all runs. `may_run_twice` are those of `notes` that name nodes whose effect
+    may happen twice. `has_models` says that a model was called.
     """
 
     target: str
@@ -128,6 +133,16 @@ class ExplorationReport:
     seconds: float
     scenario_seconds: float
     allow_unknown: bool = False
+    bodies: int = 0
+    may_run_twice: tuple[str, ...] = ()
+    has_models: bool = False
+
+    def __str__(self) -> str:
+        return told(self)
+
+    def __repr__(self) -> str:
+        # pytest shows it where `assert report.ok` fails.
+        return f"<ExplorationReport of {self.target}: {self.verdict}, {len(self.findings)} findings; str() tells them>"
 
     @property
     def verdict(self) -> Verdict:
@@ -150,8 +165,17 @@ class ExplorationReport:
         for clause in self.clauses:
             if clause.verdict is Verdict.UNKNOWN:
                 reasons.setdefault(clause.reason, []).append(clause.clause)
-        told = [f"{', '.join(clauses)} could not be told: {reason}" for reason, clauses in reasons.items()]
-        return f"{'; '.join(told)}. {_WHAT_TO_DO}" if told else ""
+        untold = [f"{', '.join(clauses)} could not be told: {reason}" for reason, clauses in reasons.items()]
+        return f"{'; '.join(untold)}. {self._advice(' '.join(reasons))}" if untold else ""
+
+    def _advice(self, reason: str) -> str:
+        where = "in every run under the fake LLM" if self.has_models else "in every run"
+        node = re.search("`.+?`", reason)
+        return (
+            f"Make it the same {where} (take a date or a random number as an input of the run), or "
+            f"{node[0] if node else 'a node'} reads something that an earlier run has changed (a file, a database, a "
+            f"global): give each run a fresh one. {_ALLOW}"
+        )
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -175,6 +199,7 @@ class ExplorationReport:
             "nodes": list(self.nodes),
             "calls": self.calls,
             "paid": self.paid,
+            "bodies": self.bodies,
             "points": self.points,
             "left_out": self.left_out,
             "rows": [row.to_dict() for row in self.rows],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from n00dles.context import stored_inputs
-from n00dles.errors import ConfigurationError
+from n00dles.errors import ConfigurationError, SerializationError
 
 from ..verdicts import Verdict
 from .assessment import clause_results
@@ -20,6 +18,7 @@ from .exploration import ExplorationError, ExplorationReport, Progress
 from .player import Paid, Player
 from .points import How, Plan
 from .scenario import BackendError
+from .tidiness import tidied
 from .trial import Trial
 from .undisturbed import observe
 
@@ -35,7 +34,7 @@ def explore(
     *,
     store: Any = None,
     mode: str | None = None,
-    at: Sequence[str] | None = None,
+    at: str | Sequence[str] | None = None,
     how: str | Sequence[str] | None = None,
     budget: int | str | None = None,
     plans: Sequence[Plan] | None = None,
@@ -50,15 +49,18 @@ def explore(
 ) -> ExplorationReport:
     """Run `target` undisturbed, then once for every crash point: kill it there, resume it, and judge.
 
+    Bodies are run for real, a few times more often than there are points; `report.bodies` says how often. A process
+    that is killed has imported the target anew, so that nothing that was patched in this one is patched there.
+
     `target` is `module:pipeline`, `path/to/file.py:pipeline`, or a pipeline object. `store` is a URL, a factory target
     (`module:factory`, called with a fresh folder), or an object, which only `mode="in-process"` can use; by default
     each scenario has a SQLite file of its own, or memory in-process. `mode` is "fork" (the default where there is
     fork), "spawn" or "in-process".
 
     `how` names what is done at the points (see `points.How`), or is "all" of it: a kill, if it is not given. `at` names
-    the points to try (see `points.choose`), `budget` how many at most (200) or for how long ("30s"; the undisturbed
-    runs do not count), `workers` how many at a time (by default one a processor, at most two). `plans` are tried
-    instead of every point, each with one point a life that is disturbed. With `lives`, so many lives in a row are
+    the point or points to try (see `points.choose`), `budget` how many at most (200) or for how long ("30s"; the
+    undisturbed runs do not count), `workers` how many at a time (by default one a processor, at most two). `plans` are
+    tried instead of every point, each with one point a life that is disturbed. With `lives`, so many lives in a row are
     disturbed: the resumed run too, at each of its own points; a `budget` is then shared among the first ones, the
     second ones and so on. `time_limit` is seconds a life; one that takes longer is ended, and judged. The import of the
     target may take four times as long.
@@ -72,18 +74,22 @@ def explore(
     started = time.monotonic()
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
+    at = [at] if isinstance(at, str) else at
     try:
         hows, allowed = How.read(how, at), Budget.read(budget)
     except ValueError as error:
         raise ExplorationError(str(error)) from error
-    stored = stored_inputs(inputs)
+    try:
+        stored = stored_inputs(inputs)
+    except SerializationError as error:
+        raise ExplorationError(f"{error}. A run keeps its inputs, so they have to be data.") from error
     setup = prepare(target, store=store, mode=mode, environment=environment, executor=executor, time_limit=time_limit)
     if not callable(environment) and (paid is not None or setup.pays_before_death):
         workers = 1  # one count and one armed kill for all, see `Player.play`
     try:
-        hows = setup.hows(hows)
-        with tempfile.TemporaryDirectory(prefix="n00dles-crash-", ignore_cleanup_errors=True) as folder:
-            player = Player(setup, stored, Path(folder), environment=environment, paid=paid, time_limit=time_limit)
+        with tidied(setup) as folder:
+            hows = setup.hows(hows)
+            player = Player(setup, stored, folder, environment=environment, paid=paid, time_limit=time_limit)
             told = on_progress or _ignore
             told(Progress(0, 0))
             usual = observe(player, hows)
@@ -96,14 +102,13 @@ def explore(
             return _report(player, trial, started, allow_unknown=allow_unknown)
     except (BackendError, ConfigurationError) as error:
         raise ExplorationError(str(error)) from error
-    finally:
-        setup.close()
 
 
 def _report(player: Player, trial: Trial, started: float, *, allow_unknown: bool) -> ExplorationReport:
     setup, rows, usual = player.setup, trial.rows, trial.usual
     clauses = clause_results(rows, [run.history for run in usual.runs], usual.baseline, player.replay(()))
-    notes = [*setup.notes, *usual.notes, *trial.notes, *advice(trial.histories)]
+    may_run_twice = tuple(advice(trial.histories))
+    notes = [*setup.notes, *usual.notes, *trial.notes, *may_run_twice]
     if not setup.is_private and any(row.verdict is not Verdict.PASS for row in rows):
         notes.append(
             f"runs that came to no good end are left in {setup.store_name}; their ids begin with {player.prefix}"
@@ -125,6 +130,9 @@ def _report(player: Player, trial: Trial, started: float, *, allow_unknown: bool
         seconds=time.monotonic() - started,
         scenario_seconds=trial.seconds,
         allow_unknown=allow_unknown,
+        bodies=player.bodies,
+        may_run_twice=may_run_twice,
+        has_models=usual.baseline.requests > 0,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sysconfig
 import time
 import traceback
@@ -39,6 +40,10 @@ _NOT_THEIRS = (
     *(str(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib", "purelib", "platlib")),
 )
 """Where code lies that is not the user's."""
+_ADVICE = re.compile(
+    r" (Completed nodes are kept; |What the nodes returned is kept in this process; )?resume\(pipeline, .+"
+)
+"""What an error of n00dles says at its end of how to go on: nobody can, with a run that is gone after the scenario."""
 
 
 class ExecutorUnderTest(Protocol):
@@ -234,7 +239,8 @@ def _at_once(policy: RetryPolicy, failed_attempts: int) -> float:
 
 def write_failure(ledger: Ledger, how: str, error: BaseException) -> None:
     """Write down an error that ends a life, and whose it is."""
-    ledger.write("outcome", how=how, ok=False, error=type(error).__name__, message=str(error), **_blame(error))
+    message = _ADVICE.sub("", str(error))
+    ledger.write("outcome", how=how, ok=False, error=type(error).__name__, message=message, **_blame(error))
 
 
 def _blame(error: BaseException) -> dict[str, str]:

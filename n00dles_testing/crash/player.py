@@ -16,7 +16,7 @@ from .history import History
 from .points import Plan
 from .scenario import PlannedRun
 from .story import tell
-from .tokens import Token
+from .tokens import Token, import_path
 
 __all__ = ["Paid", "Player"]
 
@@ -45,7 +45,10 @@ class Player:
         self._environment = environment
         self._paid = paid
         self._time_limit = time_limit
+        self._import_path = import_path()
         self._numbers = itertools.count(1)
+        self.bodies = 0
+        """How often bodies were run, and no model."""
 
     def undisturbed(self) -> Played:
         """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it."""
@@ -100,7 +103,9 @@ class Player:
         for scenario, ends in self.setup.backend.play(scenarios(), lanes):
             plan, started, before = begun.pop(scenario.id)
             paid = None if self._paid is None else self._count_paid(scenario) - before
-            yield Played(plan, History(self.setup.backend.entries(scenario), ends), paid, time.monotonic() - started)
+            history = History(self.setup.backend.entries(scenario), ends)
+            self.bodies += sum(call.request is None for call in history.calls)
+            yield Played(plan, history, paid, time.monotonic() - started)
 
     def replay(self, plan: Plan) -> str | None:
         """Return the command that plays `plan` again; None if no command can name the pipeline."""
@@ -108,7 +113,8 @@ class Player:
         if not setup.is_typed:
             return None
         store = None if setup.is_default_store else setup.store_name
-        return f"n00dles-testing replay {Token(setup.target, self.inputs, store, setup.mode, plan).encode()}"
+        token = Token(setup.target, self.inputs, store, setup.mode, plan, path=self._import_path)
+        return f"n00dles-testing replay {token.encode()}"
 
     def _count_paid(self, scenario: PlannedRun) -> int:
         return 0 if self._paid is None else self._paid(scenario.id)

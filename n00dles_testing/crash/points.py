@@ -169,6 +169,8 @@ _HOW_LABELS = {
 
 _CREATION = (Kind.BEFORE_CREATE, Kind.AFTER_CREATE)
 OPENING = (Kind.BEFORE_OPENING_SAVE, Kind.AFTER_OPENING_SAVE)
+OF_A_NODE = (Kind.BEFORE, Kind.DURING, Kind.AFTER, Kind.BEFORE_SAVE, Kind.AFTER_SAVE, Kind.DURING_SAVE)
+"""Those whose subject is a node, and not a fan-out or a branch."""
 
 
 @dataclass(frozen=True, slots=True)

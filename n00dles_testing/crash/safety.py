@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +12,10 @@ from n00dles.pipeline import Pipeline, Step
 from n00dles.pipeline import pipeline as build
 from n00dles.wiring import wire
 
-from ..findings import few
-from ..verdicts import Verdict
 from .backends import Environment
 from .exploration import ExplorationError, ExplorationReport
 from .explorer import DEFAULT_TIME_LIMIT, explore
 from .player import Paid
-from .points import How
 
 __all__ = ["CrashSafety"]
 
@@ -25,6 +24,10 @@ _log = logging.getLogger("n00dles_testing")
 
 class CrashSafety:
     """Checks that a pipeline survives being killed, or disturbed otherwise, anywhere.
+
+    Bodies are run for real, a few times more often than there are crash points; models may be faked, nothing else is.
+    The processes that are killed import the pipeline anew, so `monkeypatch` and fixtures do not reach them: have the
+    code look at an environment variable, or check with `mode="in-process"`.
 
         def test_survives(crash_safety):
             crash_safety.check(content_pipeline, topic="agentic search")
@@ -47,11 +50,12 @@ class CrashSafety:
         /,
         *,
         mode: str | None = None,
-        at: Sequence[str] | None = None,
+        at: str | Sequence[str] | None = None,
         how: str | Sequence[str] | None = None,
         budget: int | str | None = None,
         lives: int = 1,
         store: Any = None,
+        executor: Any = None,
         time_limit: float = DEFAULT_TIME_LIMIT,
         allow_unknown: bool = False,
         inputs: Mapping[str, Any] | None = None,
@@ -67,7 +71,7 @@ class CrashSafety:
         latter is logged as a warning instead, see `report.unknown`.
         """
         __tracebackhide__ = True
-        options = {"mode": mode, "at": at, "how": how, "budget": budget, "store": store}
+        options = {"mode": mode, "at": at, "how": how, "budget": budget, "store": store, "executor": executor}
         given = [name for name, value in options.items() if value is not None]
         environment, paid = self.wiring_for(pipeline)
         try:
@@ -79,6 +83,7 @@ class CrashSafety:
                 how=how,
                 budget=budget,
                 store=store,
+                executor=executor,
                 lives=lives,
                 time_limit=time_limit,
                 allow_unknown=allow_unknown,
@@ -87,10 +92,11 @@ class CrashSafety:
             )
         except ExplorationError as error:
             # What is wrong is said in its message; the reader wants to see the line of the test.
-            raise error.with_traceback(None) from None
+            hint = _mistyped(str(error), more_inputs)
+            raise (ExplorationError(f"{error} {hint}") if hint else error.with_traceback(None)) from None
         self.reports.append(report)
         if not report.ok:
-            raise AssertionError(told(report))
+            raise AssertionError(str(report))
         if report.unknown:
             _log.warning("%s: %s", report.target, report.unknown)
         return report
@@ -119,29 +125,11 @@ def _all_inputs(
     return {**given, **named}
 
 
-def told(report: ExplorationReport) -> str:
-    """Return the failure of a report as a text: what is broken, how often, and the stories of the first few faults."""
-    what = "cannot be judged" if report.verdict is Verdict.UNKNOWN else _fails(report)
-    lines = [f"{report.target} {what} (store: {report.store}, mode: {report.mode})"]
-    for clause in report.clauses:
-        if not clause.ok:
-            lines.append(f"{clause.verdict} {clause.clause}  {clause.title}: {clause.reason}")
-            shown, left = few(clause.findings)
-            for finding in shown:
-                lines += ["", str(finding)]
-            if left:
-                lines += ["", f"  … and {left} more like {'it' if len(shown) == 1 else 'these'}"]
-            lines.append("")
-    vacuous = [row for row in report.rows if row.verdict is Verdict.VACUOUS]
-    lines += [f"VACUOUS {row.point}: {row.reason}" for row in vacuous]
-    if not report.rows:
-        lines.append("VACUOUS: no crash point was tried")
-    if report.unknown:
-        lines.append(f"UNKNOWN {report.unknown}.")
-    lines += [f"note: {note}" for note in report.notes]
-    return "\n".join(lines).rstrip()
-
-
-def _fails(report: ExplorationReport) -> str:
-    kills_only = all(row.point.how is How.KILL for row in report.rows)
-    return "does not survive every kill" if kills_only else "does not survive every kill and every other disturbance"
+def _mistyped(problem: str, named: Mapping[str, Any]) -> str:
+    """Return a hint if the problem is an input that is none, and looks like an option of `check`."""
+    parameters = inspect.signature(CrashSafety.check).parameters.values()
+    options = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in named:
+        if repr(name) in problem and (close := difflib.get_close_matches(name, options, n=1)):
+            return f"{name}= was taken for an input; did you mean the option {close[0]}= of check?"
+    return ""

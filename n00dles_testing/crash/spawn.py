@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -37,6 +38,10 @@ class Spawn:
     ) -> None:
         self._subject = asdict(subject)
         self._environment = environment
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._alive: set[subprocess.Popen[bytes]] = set()
+        self._pool: ThreadPoolExecutor | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="n00dles-spawn-")
         try:
             self.description: dict[str, Any] = self._describe(start_limit)
@@ -48,6 +53,7 @@ class Spawn:
         """Live scenarios in fresh interpreters, up to `lanes` at a time."""
         waiting = iter(scenarios)
         with ThreadPoolExecutor(lanes, thread_name_prefix="n00dles-lane") as pool:
+            self._pool = pool
             running = {pool.submit(self._play_one, scenario) for scenario in islice(waiting, lanes)}
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
@@ -63,7 +69,16 @@ class Spawn:
         return read_ledger(scenario.ledger)
 
     def close(self) -> None:
-        """Remove the files that requests were passed in."""
+        """End every process, and remove the files that requests were passed in.
+
+        Whoever is interrupted comes here while lives go on in threads of the pool.
+        """
+        with self._lock:
+            self._is_closed = True
+            for process in self._alive:
+                process.kill()
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
         self._folder.cleanup()
 
     def _live(self, request: LifeRequest) -> list[LifeEnd]:
@@ -108,7 +123,11 @@ class Spawn:
     def _run(self, form: Mapping[str, Any], limit: float) -> tuple[int, int, bool]:
         with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
             json.dump(form, file)
-        process = start_interpreter(_CHILD, [file.name], environment=self._environment)
+        with self._lock:
+            if self._is_closed:
+                raise BackendError("the exploration is over, so no more lives are started.")
+            process = start_interpreter(_CHILD, [file.name], environment=self._environment)
+            self._alive.add(process)
         try:
             return process.pid, process.wait(limit), False
         except subprocess.TimeoutExpired:
@@ -118,4 +137,6 @@ class Spawn:
             if process.poll() is None:  # Ctrl-C: leave nothing running
                 process.kill()
                 process.wait()
+            with self._lock:
+                self._alive.discard(process)
             end_group(process.pid)  # what a body has started, too

@@ -10,6 +10,8 @@ import base64
 import binascii
 import json
 import os
+import sys
+import sysconfig
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any, Self
 
 from .points import Plan, Point
 
-__all__ = ["BadTokenError", "Token"]
+__all__ = ["BadTokenError", "Token", "import_path"]
 
 _VERSION = 1
 _SHOWN = 24
@@ -38,6 +40,8 @@ class Token:
     store: str | None
     mode: str
     plan: Plan
+    path: tuple[str, ...] = ()
+    """Folders to import from, relative to the current one, beside that itself."""
 
     def encode(self) -> str:
         """Return the token. The same scenario gives the same one, wherever the checkout lies."""
@@ -48,6 +52,7 @@ class Token:
             "store": self.store,
             "mode": self.mode,
             "plan": [str(point) for point in self.plan],
+            **({"path": list(self.path)} if self.path else {}),
         }
         text = json.dumps(form, sort_keys=True, separators=(",", ":"))
         return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
@@ -60,13 +65,43 @@ class Token:
             raise BadTokenError(f"{_short(text)} is a token of another release of n00dles-testing; use that one.")
         try:
             plan = tuple(Point.parse(point) for point in form["plan"])
-            token = cls(form["target"], form["inputs"], form["store"], form["mode"], plan)
+            path = tuple(form.get("path", ()))
+            token = cls(form["target"], form["inputs"], form["store"], form["mode"], plan, path)
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BadTokenError(f"{_short(text)} is damaged: {error}") from error
-        texts = (token.target, token.mode, token.store or "")
+        texts = (token.target, token.mode, token.store or "", *token.path)
         if not isinstance(token.inputs, dict) or not all(isinstance(each, str) for each in texts):
             raise BadTokenError(f"{_short(text)} is damaged: its fields are of other types than they should be.")
+        if any(os.path.isabs(folder) for folder in token.path):
+            raise BadTokenError(f"{_short(text)} is damaged: the folders that it imports from are not relative.")
         return token
+
+    def import_from_its_folders(self) -> list[str]:
+        """Put the folders of `path` on the import path, and return them all, with the current one, absolute."""
+        folders = [os.path.abspath(folder) for folder in self.path]
+        sys.path[:0] = [folder for folder in folders if folder not in sys.path]
+        return [str(Path.cwd()), *folders]
+
+
+def import_path() -> tuple[str, ...]:
+    """Return what is on the import path and is of this project, relative to the current folder, which is left out.
+
+    That is `src`, or `tests`: what a pytest has put there by `pythonpath=`, or to import the test itself.
+    """
+    here = Path.cwd()
+    project = next((each for each in (here, *here.parents) if (each / "pyproject.toml").is_file()), here)
+    installed = (Path(sys.prefix), *(Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib", "platlib")))
+    entries = dict.fromkeys(Path(os.path.abspath(entry)) for entry in sys.path)
+    own = [
+        entry
+        for entry in entries
+        if entry != here
+        and entry.is_relative_to(project)
+        and entry.is_dir()
+        # An interpreter may lie in the project, but the project does not lie in it.
+        and not any(entry.is_relative_to(place) and not project.is_relative_to(place) for place in installed)
+    ]
+    return tuple(Path(os.path.relpath(entry)).as_posix() for entry in own)
 
 
 def _unpacked(text: str) -> Any:

@@ -72,7 +72,7 @@ class Trial:
             further = [plan for each in earlier for plan in self._later[each] if plan not in self._rows]
             left = budget.share(len(self._plans), started, lives - killed)
             if further:
-                self._try(choose(further, None, left.scenarios), left, offered=len(further))
+                self._try(choose(further, None, left.scenarios), left, offered=len(further), lives=killed + 1)
         self._leave_out_what_does_not_repeat()
 
     def _note_what_is_not_kept(self, played: Played) -> None:
@@ -83,8 +83,11 @@ class Trial:
         if not played.history.keeps_counts and note not in self.notes:
             self.notes.append(note)
 
-    def _try(self, plans: list[Plan], budget: Budget, *, offered: int) -> None:
-        """Live and judge `plans`; a kill or disturbance that did not happen gets another chance."""
+    def _try(self, plans: list[Plan], budget: Budget, *, offered: int, lives: int = 1) -> None:
+        """Live and judge `plans`; a kill or disturbance that did not happen gets another chance.
+
+        `lives` is how many in a row they end, as the user counts.
+        """
         begun = time.monotonic()
         self.offered += offered
         done, expected = len(self._rows), len(self._rows) + len(plans)
@@ -104,8 +107,10 @@ class Trial:
         in_time = [plan for plan in plans if plan in self._rows]
         self._plans += in_time
         if len(in_time) < len(plans):
-            spent = f"{budget.seconds:.3g} s" if budget.seconds is not None else "the budget"
-            self.notes.append(f"after {spent} there was no time left for {len(plans) - len(in_time)} scenarios")
+            self.notes.append(
+                f"the budget of {budget.given} left no time for {len(plans) - len(in_time)} scenarios"
+                f"{f' in which {lives} lives in a row are ended' if lives > 1 else ''}"
+            )
         self.seconds += time.monotonic() - begun
 
     def _assess(self, played: Played) -> ExplorationRow:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,68 @@ def test_an_interrupt_while_a_command_starts_ends_it_with_130() -> None:
 
     assert command.returncode == 130
     assert said == "interrupted\n"
+
+
+SLOW_FLOW = """
+import time
+from pathlib import Path
+from n00dles import agent, pipeline
+
+@agent
+def first(text: str) -> str:
+    time.sleep(0.2)
+    return text
+
+@agent
+def second(first: str) -> str:
+    time.sleep(0.2)
+    return first
+
+flow = pipeline(first >> second, name="flow")
+"""
+TEST_OF_IT = """
+from slow_flow import flow
+def test_it(crash_safety):
+    crash_safety.check(flow, text="x", mode={mode!r})
+"""
+
+
+@pytest.mark.parametrize("how", ["explore", "pytest"])
+@pytest.mark.parametrize("mode", ["fork", "spawn"])
+@pytest.mark.parametrize("again", [0.0, 0.05])
+def test_an_interrupted_exploration_leaves_no_folder_and_no_process(
+    tmp_path: Path, how: str, mode: str, again: float
+) -> None:
+    (tmp_path / "slow_flow.py").write_text(SLOW_FLOW)
+    (tmp_path / "test_it.py").write_text(TEST_OF_IT.format(mode=mode))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    words = {
+        "explore": ["-m", "n00dles_testing", "explore", "slow_flow.py:flow", "--input", "text=x", "--mode", mode],
+        "pytest": ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
+    }[how]
+    command = subprocess.Popen(
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)},
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list(temporary.glob("n00dles-crash-*/4")):
+            assert command.poll() is None, command.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        command.send_signal(signal.SIGINT)
+        if again:
+            time.sleep(again)
+            command.send_signal(signal.SIGINT)
+        command.communicate(timeout=30)
+    finally:
+        command.kill()
+        command.communicate()
+
+    time.sleep(0.5)  # whoever is left would write now
+    assert [path.name for path in temporary.rglob("*") if "n00dles" in path.name] == []

@@ -79,7 +79,7 @@ def test_a_pipeline_that_survives_passes_and_the_summary_says_what_was_killed(in
     result = run(inner)
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["n00dles: 2 crash points killed by SIGKILL, 0 re-calls"])
+    result.stdout.fnmatch_lines(["n00dles: 2 crash points killed by SIGKILL, 0 re-calls, bodies ran * times"])
 
 
 def test_models_are_answered_by_the_fake_server_without_a_key(inner: pytest.Pytester) -> None:
@@ -144,7 +144,7 @@ def test_counts_come_back_from_the_workers_of_xdist(inner: pytest.Pytester) -> N
     result = run(inner, "-n", "2", "--junitxml=junit.xml")
 
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["n00dles: 3 crash points killed by SIGKILL, 0 re-calls"])
+    result.stdout.fnmatch_lines(["n00dles: 3 crash points killed by SIGKILL, 0 re-calls, bodies ran * times"])
     properties = ElementTree.parse(inner.path / "junit.xml").getroot().iter("property")
     assert sum(int(each.get("value", "")) for each in properties if each.get("name") == "n00dles_killed") == 3
 
@@ -159,7 +159,7 @@ def test_simulated_deaths_are_not_called_kills(inner: pytest.Pytester) -> None:
     result = run(inner)
 
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["n00dles: 1 deaths simulated in-process, 0 re-calls"])
+    result.stdout.fnmatch_lines(["n00dles: 1 deaths simulated in-process, 0 re-calls, bodies ran * times"])
     assert "SIGKILL" not in result.stdout.str()
 
 
@@ -181,7 +181,7 @@ def test_what_could_not_be_told_is_counted_and_explained_in_the_summary(inner: p
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         [
-            "*33m*n00dles: 1 crash points killed by SIGKILL, 0 re-calls, 2 clauses UNKNOWN*",
+            "*33m*n00dles: 1 crash points killed by SIGKILL, 0 re-calls, bodies ran * times, 2 clauses UNKNOWN*",
             "*33m*n00dles: pipelines:differing: E04, E05 could not be told: two undisturbed runs differ: `draw` *",
         ]
     )
@@ -230,7 +230,9 @@ def test_a_marker_checks_its_pipeline_before_the_body_of_the_test(inner: pytest.
     result = run(inner, "--strict-markers")
 
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines(["n00dles: 3 crash points killed by SIGKILL, 3 other disturbances, 0 re-calls"])
+    result.stdout.fnmatch_lines(
+        ["n00dles: 3 crash points killed by SIGKILL, 3 other disturbances, 0 re-calls, bodies ran * times"]
+    )
 
 
 def test_a_test_fails_with_its_marker_and_its_body_is_not_run(inner: pytest.Pytester) -> None:
@@ -268,3 +270,125 @@ def test_a_marker_without_a_pipeline_gives_the_defaults_of_the_checks(inner: pyt
     )
 
     run(inner).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "@pytest.mark.crash_safe\ndef test_nothing(): pass\n",
+        "@pytest.mark.crash_safe(how='all')\ndef test_nothing(): pass\n",
+        "@pytest.mark.crash_safe\ndef test_nothing(crash_safety): pass\n",
+        "@pytest.mark.crash_safe\nclass TestAll:\n    def test_nothing(self): pass\n",
+    ],
+)
+def test_a_marker_that_tries_nothing_fails(inner: pytest.Pytester, marked: str) -> None:
+    inner.makepyfile(f"import pytest\n{marked}")
+
+    result = run(inner)
+
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*test_nothing is marked crash_safe, but nothing was tried*"])
+
+
+def test_defaults_of_a_module_ask_nothing_of_a_test_that_checks_nothing_or_gets_the_fixture_later(
+    inner: pytest.Pytester,
+) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "from pipelines import body_pipeline\n"
+        "pytestmark = pytest.mark.crash_safe(text='x', budget=1)\n"
+        "def test_something_else(): pass\n"
+        "@pytest.mark.crash_safe(at=['first'])\n"
+        "def test_later(request):\n"
+        "    request.getfixturevalue('crash_safety').check(body_pipeline)\n"
+    )
+
+    run(inner).assert_outcomes(passed=2)
+
+
+def test_a_test_that_patches_is_told_that_killed_processes_are_not_patched(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from pipelines import body_pipeline\n"
+        "def test_killed(crash_safety, monkeypatch):\n"
+        "    crash_safety.check(body_pipeline, budget=1, text='x')\n"
+        "def test_simulated(crash_safety, monkeypatch):\n"
+        "    crash_safety.check(body_pipeline, budget=1, text='x', mode='in-process')\n"
+    )
+
+    result = run(inner, "--color=yes")
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        ["*33m*n00dles: 1 crash points killed*", "*33m*test_killed: it uses monkeypatch, but *"]
+    )
+    result.stdout.no_fnmatch_line("*test_simulated: it uses*")
+
+
+def test_the_summary_says_how_often_bodies_ran_and_which_may_run_twice(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "from pipelines import body_pipeline\n"
+        "def test_survives(crash_safety):\n"
+        "    report = crash_safety.check(body_pipeline, at='after:second', text='x', mode='in-process')\n"
+        "    assert report.bodies == 9  # two undisturbed runs, a look at a resumed one, and second once more\n"
+        "def test_survives_too(crash_safety):\n"
+        "    crash_safety.check(body_pipeline, at='after:second', text='x', mode='in-process')\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "n00dles: 2 deaths simulated in-process, 0 re-calls, bodies ran * times",
+            "n00dles: *`second` may run twice: *",
+        ]
+    )
+    assert result.stdout.str().count("may run twice") == 1
+
+
+def test_what_a_failure_prints_replays_where_pytest_was_started(inner: pytest.Pytester) -> None:
+    inner.makeini(f"{SETTINGS}pythonpath = src\n")
+    for name, text in {
+        "src/app/flow.py": "from app.steps import first, shortcut\nfrom n00dles import pipeline\n"
+        "flow = pipeline(first >> shortcut)\n",
+        "src/app/steps.py": SHORTCUT,
+        "tests/helper.py": "from app.flow import flow\n",
+        "tests/test_flow.py": "from helper import flow\ndef test_flow(crash_safety):\n"
+        "    crash_safety.check(flow, text='x', at='after-save:first')\n",
+    }.items():
+        file = inner.path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    result = run(inner)
+    line = next(line for line in result.outlines if "n00dles-testing replay" in line)
+    again = inner.run(sys.executable, "-m", "n00dles_testing", *line.split("n00dles-testing")[1].split())
+    astray = inner.mkdir("astray")
+    elsewhere = subprocess.run(
+        [sys.executable, "-m", "n00dles_testing", *line.split("n00dles-testing")[1].split()],
+        cwd=astray, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    result.assert_outcomes(failed=1)
+    assert again.ret == 1
+    again.stdout.fnmatch_lines(["E04 *"])
+    assert elsewhere.returncode == 2
+    assert "app.flow" in elsewhere.stderr
+    assert f"It was looked for from {astray}" in " ".join(elsewhere.stderr.split())
+    assert "PYTHONPATH=src" in elsewhere.stderr
+
+
+SHORTCUT = """
+from n00dles import agent
+
+seen = []
+
+@agent
+def first(text: str) -> str:
+    seen.append(text)
+    return text
+
+@agent
+def shortcut(first: str) -> str:
+    return f"{len(seen)}"
+"""

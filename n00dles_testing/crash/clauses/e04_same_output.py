@@ -24,7 +24,7 @@ from ..typed import first_difference, show
 from .documentation import documented
 from .e17_finished_stays_finished import results
 from .endings import failed_nodes, raised, segments, stalled_lives
-from .wording import at
+from .wording import at, failure
 
 __all__ = ["CLAUSE"]
 
@@ -46,10 +46,10 @@ def same_output(case: Case) -> Iterator[tuple[str, str]]:
     elif not outcome["ok"]:
         if not _may_fail(case, last):
             yield (
-                f"the resumed run failed: {outcome['error']}: {outcome['message']}",
+                f"the resumed run failed: {failure(outcome)}",
                 f"undisturbed it returns {show(usual.get('output'))}"
                 if case.baseline.finishes
-                else f"undisturbed it fails otherwise: {usual.get('error')}: {usual.get('message')}",
+                else f"undisturbed it fails otherwise: {failure(usual) if usual else 'without a result'}",
             )
     elif case.baseline.finishes:
         difference = first_difference(usual.get("output"), outcome["output"], "output")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..history import Life
 from ..typed import describe, show
 
-__all__ = ["at", "named", "whose_fault"]
+__all__ = ["at", "failure", "named", "whose_fault"]
 
 
 def whose_fault(life: Life, node: str) -> str:
@@ -27,6 +27,12 @@ def at(value: Any, other: Any = None) -> str:
     """Name the type, or show the value where the types alone do not tell them apart."""
     scalar = not isinstance(value, dict | list)
     return show(value) if scalar and (other is None or not isinstance(other, dict | list)) else describe(value)
+
+
+def failure(outcome: Mapping[str, Any]) -> str:
+    """Name the error of a life; of a node with the place where it was raised."""
+    cause: str = outcome.get("cause", "")
+    return f"{outcome['error']}: {cause or outcome['message']}"
 
 
 def named(nodes: Iterable[str]) -> str:
