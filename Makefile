@@ -18,6 +18,7 @@ check: $(VENV)/.check ## prove it: check the SQLite store, then kill and resume 
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && failed=0; \
 	$(BIN)/n00dles-testing check "sqlite:///$$folder/check.db" || failed=1; \
 	$(BIN)/n00dles-testing explore docs/examples/content.py:content_pipeline --input topic="$(TOPIC)" || failed=1; \
+	if [ $$failed = 0 ]; then echo "make check: passed"; else echo "make check: FAILED"; fi; \
 	exit $$failed
 
 test: $(VENV)/.dev ## lint, types and all tests; fails if any of them does
