@@ -105,12 +105,7 @@ def _end(report: CampaignReport, json_file: Path | None) -> int:
 
 
 def _summary(report: CampaignReport) -> Text:
-    rate = f"{report.scenarios_per_second:.0f} a second"
-    return Text(
-        f"{report.executor}: {report.verdict.value}, {report.scenarios} scenarios on {report.pipelines} generated "
-        f"pipelines in {report.seconds:.1f} s ({rate}, seed {report.seed})",
-        "bold green" if report.ok else "bold red",
-    )
+    return Text(report.summary, "bold green" if report.ok else "bold red")
 
 
 def _about(report: CampaignReport) -> list[str]:
@@ -138,6 +133,7 @@ class _Shown:
         self._total: int | None = None
         self._broken: tuple[str, ...] = ()
         self._said = time.monotonic()
+        self._telling = ""
 
     def __call__(self, progress: CampaignProgress) -> None:
         if self._stopped.is_set():
@@ -151,6 +147,11 @@ class _Shown:
         for clause in sorted(set(progress.broken) - set(self._broken)):
             self._display.say(Text(f"{clause} is broken, first after {progress.done} scenarios", "bold red"))
         self._broken = progress.broken
+        if not self._display.is_live and progress.is_telling:
+            if progress.doing != self._telling:
+                self._telling = progress.doing
+                self._display.say(Text(progress.doing))
+            return
         if not self._display.is_live and time.monotonic() - self._said > _LOG_SECONDS:
             self._said = time.monotonic()
             of = "" if progress.total is None else f" of {progress.total}"

@@ -1,7 +1,7 @@
 """Prove an executor: draw scenarios of every family, judge them, shrink and confirm what is found, and sum up.
 
 report = prove("mypackage.loop:executor", examples=1000)
-assert report.ok, report.findings
+assert report.ok, str(report)
 """
 
 from __future__ import annotations
@@ -10,20 +10,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
-from typing import Any
 
-from n00dles.errors import ConfigurationError
 from n00dles.stores.base import StateStore
 
 from ..crash.clauses import CLAUSES
-from ..crash.life import Executor, ReferenceExecutor
+from ..crash.life import Executor
 from ..crash.points import Point
 from ..strategies import describe
-from ..targets import load_target
 from ..verdicts import ClauseResult, Finding, Verdict
 from .confirm import confirmed
 from .families import FAMILIES, SCOUTS, family_named
 from .family import Family, Judgement, Trial
+from .named import NamedExecutor, load_executor
+from .probe import probe
 from .report import CampaignError, CampaignProgress, CampaignReport
 from .search import Found, Search, Tally
 from .stage import Stage
@@ -33,6 +32,10 @@ __all__ = ["DEFAULT_EXAMPLES", "load_executor", "prove", "replay"]
 
 DEFAULT_EXAMPLES = 1000
 _NO_LIMIT = 1_000_000
+_RESERVE = 0.25
+"""The share of a budget that is kept for telling what was found: shrinking, and confirming with real processes."""
+_SHRINKING = 0.7
+"""How much of its part of that a clause takes for shrinking."""
 _MOST_HUNG = 5
 """After so many lives that hang no more are tried: each of them takes its whole time limit."""
 _SCOUTED = 200
@@ -58,63 +61,45 @@ def prove(
 
     `executor` is an object with `run` and `resume` (see `crash.life.Executor`), or names one as `module:object` or
     `file.py:object`; None is the one of n00dles. `examples` is how many scenarios are tried at least (1000 without a
-    budget), `budget` how many seconds they may take. `seed` decides what is drawn. `make_store` makes the store of each
-    run; by default it is one in memory, and for some a SQLite file. `only` names the clauses that are asked for.
+    budget), `budget` how many seconds all may take: the scenarios, and, of what is found, shrinking and confirming.
+    `seed` decides what is drawn. `make_store` makes the store of each run; by default it is one in memory, and for some
+    a SQLite file. `only` names the clauses that are asked for.
 
     What is found is shrunk, for up to `shrink_seconds` a clause, and with `confirm` lived again with real processes,
     if another process can import the executor.
 
     `on_progress` is told of each scenario, and may raise to end it all. Raises `CampaignError` if the executor is none,
-    or no such clause is known.
+    or cannot be called, or tells its observers nothing, or no such clause is known.
     """
-    name, subject = load_executor(executor)
+    named = load_executor(executor)
     wanted = _wanted(only)
     if examples is not None and examples < 1:
         raise CampaignError(f"examples={examples} tries nothing; it counts scenarios, from 1.")
     limit = examples if examples is not None else DEFAULT_EXAMPLES if budget is None else None
     told = _Told(on_progress, limit)
-    with Stage(subject, make_store=make_store, on_play=told.again) as stage:
-        campaign = _Campaign(name, stage, seed, wanted, told)
-        campaign.search(limit, budget)
+    with Stage(named.executor, make_store=make_store, on_play=told.again) as stage:
+        campaign = _Campaign(named, stage, seed, wanted, told, budget=budget)
+        probe(named, stage)
+        campaign.search(limit)
         campaign.tell(confirm=confirm, shrink_seconds=shrink_seconds)
     return campaign.report()
 
 
 def replay(token: CampaignToken, *, confirm: bool = True) -> CampaignReport:
     """Live one scenario again, and judge it. Raises `CampaignError` if its executor or family is not to be had."""
-    name, subject = load_executor(token.executor)
+    named = load_executor(token.executor)
     try:
         family = family_named(token.trial.family)
     except (LookupError, StopIteration):
         raise CampaignError(
             f"the token is of a family {token.trial.family!r} that this release does not have."
         ) from None
-    with Stage(subject) as stage:
-        campaign = _Campaign(name, stage, 0, frozenset(), _Told(lambda progress: None, None))
+    with Stage(named.executor) as stage:
+        campaign = _Campaign(named, stage, 0, frozenset(), _Told(lambda progress: None, None))
+        probe(named, stage)
         campaign.replay(family, token.trial)
         campaign.tell(confirm=confirm, shrink_seconds=0)
     return campaign.report()
-
-
-def load_executor(executor: Executor | str | None) -> tuple[str, Executor]:
-    """Return what an executor is called, and the executor. Raises `CampaignError`."""
-    if executor is None:
-        return "", ReferenceExecutor()
-    if not isinstance(executor, str):
-        return "", _checked(executor, repr(executor))
-    try:
-        return executor, _checked(load_target(executor, "executor"), executor)
-    except ConfigurationError as error:
-        raise CampaignError(str(error)) from error
-
-
-def _checked(found: Any, name: str) -> Executor:
-    if isinstance(found, type):
-        raise CampaignError(f"{name} is a class; name an object of it: executor = {found.__name__}()")
-    if not callable(getattr(found, "run", None)) or not callable(getattr(found, "resume", None)):
-        raise CampaignError(f"{name} is no executor: it needs the methods run and resume, see prove-an-executor.md.")
-    subject: Executor = found
-    return subject
 
 
 def _wanted(only: Iterable[str]) -> frozenset[str]:
@@ -131,25 +116,35 @@ class _Told:
         self._on_progress = on_progress
         self._total = total
         self.searches: list[Search] = []
-        self._doing = ""
+        self._doing = "trying one node"
+        self._is_telling = False
 
     def again(self) -> None:
         """Tell that the same is still going on: also while a scenario is made simpler."""
-        self.say(self._doing)
+        self.say(self._doing, is_telling=self._is_telling)
 
-    def say(self, doing: str) -> None:
+    def say(self, doing: str, *, is_telling: bool = False) -> None:
         """Tell what is going on."""
-        self._doing = doing
+        self._doing, self._is_telling = doing, is_telling
         done = sum(search.tally.scenarios for search in self.searches)
         broken = sorted({clause for search in self.searches for clause in search.tally.found})
-        self._on_progress(CampaignProgress(doing, done, self._total, tuple(broken)))
+        self._on_progress(CampaignProgress(doing, done, self._total, tuple(broken), self._is_telling))
 
 
 class _Campaign:
     """One campaign on its way: search, then tell what was found, then sum up."""
 
-    def __init__(self, name: str, stage: Stage, seed: int, wanted: frozenset[str], told: _Told) -> None:
-        self._name = name
+    def __init__(
+        self,
+        named: NamedExecutor,
+        stage: Stage,
+        seed: int,
+        wanted: frozenset[str],
+        told: _Told,
+        *,
+        budget: float | None = None,
+    ) -> None:
+        self._named = named
         self._stage = stage
         self._seed = seed
         self._wanted = wanted
@@ -160,8 +155,9 @@ class _Campaign:
         self._disturbances: Counter[str] = Counter()
         self._started = time.monotonic()
         self._searched = 0.0
+        self._budget = budget
 
-    def search(self, limit: int | None, budget: float | None) -> None:
+    def search(self, limit: int | None) -> None:
         """Try scenarios of every family that can speak of what is wanted, each its share."""
         families = [
             family
@@ -169,22 +165,23 @@ class _Campaign:
             if family.clauses & self._wanted and not (family.on_disk and self._stage.has_own_store)
         ]
         shares = sum(family.share for family in families)
+        left = shares
         for number, family in enumerate(families):
             part = family.share / shares
             most = _NO_LIMIT if limit is None else max(1, round(limit * part))
-            ends = None if budget is None else time.monotonic() + budget * part
+            is_over = partial(self._is_over, time.monotonic(), family.share / left)
+            left -= family.share
             if family is FAMILIES[0]:
                 scouted = min(most, _SCOUTED)
-                self._try(SCOUTS, scouted, ends, seed=self._seed * 100 + len(FAMILIES))
+                self._try(SCOUTS, scouted, is_over, seed=self._seed * 100 + len(FAMILIES))
                 most -= scouted
             if most > 0:
-                self._try(family, most, ends, seed=self._seed * 100 + number)
+                self._try(family, most, is_over, seed=self._seed * 100 + number)
         self._searched = time.monotonic() - self._started
 
-    def _try(self, family: Family, most: int, ends: float | None, *, seed: int) -> None:
+    def _try(self, family: Family, most: int, until: Callable[[], bool], *, seed: int) -> None:
         if self._stage.hung >= _MOST_HUNG:
             return
-        until = partial(self._is_over, ends)
         search = Search(family, self._stage, seed=seed, only=self._wanted, until=until, on_trial=self._on_trial)
         self._searches.append(search)
         search.run(most)
@@ -198,8 +195,19 @@ class _Campaign:
         self._wanted |= frozenset(search.tally.found)
         self._searched = time.monotonic() - self._started
 
-    def _is_over(self, ends: float | None) -> bool:
-        return self._stage.hung >= _MOST_HUNG or (ends is not None and time.monotonic() > ends)
+    def _is_over(self, begun: float, part: float) -> bool:
+        """Whether a family that has begun then has had its `part` of the time that was left."""
+        if self._stage.hung >= _MOST_HUNG or self._budget is None:
+            return self._stage.hung >= _MOST_HUNG
+        is_any_found = any(search.tally.found for search in self._searches)
+        ends = self._started + self._budget * (1 - _RESERVE if is_any_found else 1)
+        return time.monotonic() > begun + part * (ends - begun)
+
+    def _time_for(self, clauses: int) -> float:
+        """Return how many seconds one of so many clauses that are still to be told may take."""
+        if self._budget is None:
+            return _NO_LIMIT
+        return (self._started + self._budget - time.monotonic()) / clauses
 
     def _on_trial(self, trial: Trial, judgement: Judgement) -> None:
         if trial.family.startswith("lives") and not judgement.vacuous:
@@ -208,24 +216,35 @@ class _Campaign:
 
     def tell(self, *, confirm: bool, shrink_seconds: float) -> None:
         """Shrink and tell the first fault of each clause; of one that two families break, that of the first family."""
+        firsts: dict[str, Search] = {}
         for search in self._searches:
-            for clause in sorted(set(search.tally.found) - set(self._findings)):
-                found = search.tally.found[clause]
-                if shrink_seconds > 0:
-                    self._told.say(f"{clause} is broken: looking for the simplest scenario")
-                    found = search.shrink(clause, seconds=shrink_seconds)
-                real = ""
-                if confirm:
-                    self._told.say(f"{clause} is broken: trying that with real processes")
-                    real = confirmed(found, self._name or None)
-                self._sizes[clause] = len(found.trial.spec.nodes())
-                self._findings[clause] = [_finding(found, search.family, self._name, real=real)]
+            firsts |= dict.fromkeys(sorted(set(search.tally.found) - set(firsts)), search)
+        for number, (clause, search) in enumerate(firsts.items(), 1):
+            which = f"{clause} ({number} of {len(firsts)})"
+            found = search.tally.found[clause]
+            seconds = self._time_for(len(firsts) - number + 1)
+            if min(shrink_seconds, seconds) > 0:
+                self._told.say(f"shrinking {which}", is_telling=True)
+                found = search.shrink(clause, seconds=min(shrink_seconds, seconds * _SHRINKING))
+            real = ""
+            if confirm:
+                self._told.say(f"trying {which} with real processes", is_telling=True)
+                real = self._confirmed(found)
+            self._sizes[clause] = len(found.trial.spec.nodes())
+            self._findings[clause] = [_finding(found, search.family, self._named, real=real)]
+
+    def _confirmed(self, found: Found) -> str:
+        if self._named.not_elsewhere:
+            return f"in this process only: {self._named.not_elsewhere}"
+        if self._time_for(1) <= 0:
+            return "in this process only: no time was left to try it in another one"
+        return confirmed(found, self._named.target)
 
     def report(self) -> CampaignReport:
         """Sum up."""
         tallies = [search.tally for search in self._searches]
         return CampaignReport(
-            executor=self._name or "the executor of n00dles",
+            executor=self._named.title,
             seed=self._seed,
             scenarios=sum(tally.scenarios for tally in tallies),
             pipelines=sum(tally.pipelines for tally in tallies),
@@ -259,11 +278,13 @@ class _Campaign:
         return ClauseResult(clause, title, Verdict.PASS, "", behind)
 
 
-def _finding(found: Found, family: Family, name: str, *, real: str) -> Finding:
+def _finding(found: Found, family: Family, named: NamedExecutor, *, real: str) -> Finding:
     clause, message, why = found.fault
     pipeline, *nodes = describe(found.trial.spec, nodes=True).split("\n")
     told = [f"{'pipeline':<9}{pipeline}", *(f"{'':<9}{line.strip()}" for line in nodes)]
     told += [f"{heading:<9}{text}" for heading, text in family.told(found.trial).items()]
     story = (*told, *found.judgement.story(why), *([f"{'seen':<9}{real}"] if real else []))
-    token = CampaignToken(name or None, found.trial).encode()
+    if not named.importable:
+        return Finding(clause, message.rstrip(".") + ".", (*story, f"no replay: {named.no_replay}"))
+    token = CampaignToken(named.target, found.trial).encode()
     return Finding(clause, message.rstrip(".") + ".", story, f"n00dles-testing replay {token}")

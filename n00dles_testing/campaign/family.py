@@ -68,8 +68,11 @@ class Family(Protocol):
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Live and judge trials of one pipeline, and yield each as it is done."""
 
-    def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield trials that a person would rather read, and to which no single choice of hypothesis leads."""
+    def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
+        """Yield trials that a person would rather read, the best first; each time those of one pipeline.
+
+        To these no single choice of hypothesis leads.
+        """
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return what a person has to know of the trial, by heading."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from n00dles.events import Observer
@@ -18,10 +19,14 @@ _READ = ("output", "total_tokens", "agent_traces")
 
 
 class Guarded:
-    """Calls another executor, and raises `TypeError` for what is no `RunResult`."""
+    """Calls another executor, and raises `TypeError` for what is no `RunResult`.
+
+    `not_awaited` says that a method gave nothing to await, and what became of it; empty if that never happened.
+    """
 
     def __init__(self, inner: Executor) -> None:
         self._inner = inner
+        self.not_awaited = ""
 
     async def run(
         self,
@@ -33,15 +38,30 @@ class Guarded:
         inputs: Mapping[str, Any],
     ) -> RunResult:
         """Run with the other one."""
-        return _checked(
-            await self._inner.run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs), "run"
+        begun = self._begun(
+            "run", self._inner.run, pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs
         )
+        return _checked(await begun, "run")
 
     async def resume(
         self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
     ) -> RunResult:
         """Resume with the other one."""
-        return _checked(await self._inner.resume(pipeline, run_id=run_id, store=store, observers=observers), "resume")
+        begun = self._begun("resume", self._inner.resume, pipeline, run_id=run_id, store=store, observers=observers)
+        return _checked(await begun, "resume")
+
+    def _begun(self, name: str, method: Callable[..., Any], pipeline: Pipeline, **given: Any) -> Awaitable[Any]:
+        """Call a method. Raises `TypeError` if there is nothing to await."""
+        try:
+            begun = method(pipeline, **given)
+        except Exception as error:
+            if not inspect.iscoroutinefunction(method):
+                self.not_awaited = f"{name} is no `async def`, and raised {type(error).__name__}: {error}"
+            raise
+        if not inspect.isawaitable(begun):
+            self.not_awaited = f"{name} is no `async def`: it returned a {type(begun).__name__}, which nobody can await"
+            raise TypeError(self.not_awaited)
+        return begun
 
 
 def _checked(result: Any, method: str) -> RunResult:

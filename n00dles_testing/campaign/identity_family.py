@@ -1,14 +1,15 @@
 """E09: a run that is resumed as another one is refused with an error that names the difference, or is right.
 
-A run is stopped by a node that fails, or is let finish; then its pipeline or its inputs are changed, and it is resumed.
-Either an error of its own kind names what has changed, or the result is what the changed pipeline has to give. Steps
-that are added behind what is complete are allowed.
+A run is stopped by a node that fails, is killed in one, or is let finish; then its pipeline or its inputs are changed,
+and it is resumed. Either an error of its own kind names what has changed, or the result is what the changed pipeline
+has to give. Steps that are added behind what is complete are allowed.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -19,14 +20,16 @@ from ..crash.history import same
 from ..crash.typed import encode, show
 from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by, predict
 from .changes import changed, changes_of
-from .direct import Ended, ended, failing_at, is_typed
+from .direct import Ended, ended, failing_at, is_typed, killed
 from .family import Fault, Judgement, Trial
+from .simpler import simpler
 from .stage import RUN_ID, Stage
 from .subjects import specs
 
 __all__ = ["IdentityFamily"]
 
 _FINISHED = "finished"
+_KILLED = "killed in "
 _WHY = (
     "the completed outputs belong to the run as it was; used for another one, they give a wrong answer without a word"
 )
@@ -50,24 +53,37 @@ class IdentityFamily:
         for trial in trials:
             yield trial, _judged(trial, stage)
 
-    def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield none: shrinking has found them."""
-        yield from ()
+    def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
+        """Yield the same change to simpler pipelines."""
+        stopped, kind, subject = trial.rest
+        for less in simpler(trial.spec):
+            if stopped in _stops(less) and changed(less, kind, subject) is not None:
+                yield [replace(trial, spec=less)]
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return what was changed, and when."""
         stopped, kind, subject = trial.rest
-        when = "after the run had finished" if stopped == _FINISHED else f"after {stopped} had failed"
+        if stopped == _FINISHED:
+            when = "after the run had finished"
+        elif stopped.startswith(_KILLED):
+            when = f"after the run was {stopped}"
+        else:
+            when = f"after {stopped} had failed"
         return {"change": f"{kind} {subject}, {when}"}
 
 
 @st.composite
 def _groups(draw: st.DrawFn) -> Sequence[Trial]:
     spec = draw(specs(failures=False))
-    stops = [*list(predict(spec).calls)[1:], _FINISHED]
-    stopped = draw(st.sampled_from(stops))
+    stopped = draw(st.sampled_from(_stops(spec)))
     changes = draw(st.lists(st.sampled_from(changes_of(spec)), min_size=1, max_size=3, unique=True))
     return [Trial(IdentityFamily.name, spec, (stopped, *change)) for change in changes]
+
+
+def _stops(spec: PipelineSpec) -> list[str]:
+    """Return where a run can be stopped that has something to lose."""
+    nodes = list(predict(spec).calls)[1:]
+    return [*nodes, *(f"{_KILLED}{node}" for node in nodes), _FINISHED]
 
 
 def _judged(trial: Trial, stage: Stage) -> Judgement:
@@ -96,9 +112,14 @@ async def _lived(
     old: PipelineSpec, new: PipelineSpec, stopped: str, stage: Stage, *, with_inputs: bool
 ) -> tuple[Ended, Ended]:
     store = stage.make_store()
-    body = None if stopped == _FINISHED else failing_at(stopped)
+    given = old.input_values()
     with counted_by(AttemptsInMemory()):
-        first = await ended(stage.executor, build(old), store, RUN_ID, inputs=old.input_values(), body=body)
+        if stopped.startswith(_KILLED):
+            node = stopped.removeprefix(_KILLED)
+            first = await killed(stage.executor, build(old), store, RUN_ID, inputs=given, node=node)
+        else:
+            body = None if stopped == _FINISHED else failing_at(stopped)
+            first = await ended(stage.executor, build(old), store, RUN_ID, inputs=given, body=body)
         inputs = new.input_values() if with_inputs else None
         second = await ended(stage.executor, build(new), store, RUN_ID, inputs=inputs)
     return first, second

@@ -9,10 +9,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ..crash.points import How, Plan, Point
-from .changes import changed
+from ..strategies import PipelineSpec
 from .family import Judgement, Trial
 from .judgement import Subject
 from .plans import kills_of, plans_of
+from .simpler import simpler
 from .stage import Stage
 from .subjects import specs
 
@@ -46,20 +47,30 @@ class LivesFamily:
             if trial.rest:
                 yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self.on_disk))
 
-    def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield trials with a node less, and single kills, in the order in which a run passes them."""
-        for node in trial.spec.nodes():
-            less = changed(trial.spec, "drop", node.name)
-            rest = tuple(str(point) for point in plan_of(trial) if point.subject != node.name)
-            if less is not None and (rest or not trial.rest):
-                yield replace(trial, spec=less, rest=rest)
+    def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
+        """Yield trials of simpler pipelines, and single kills, in the order in which a run passes them."""
+        names = {node.name for node in trial.spec.nodes()}
+        fewer: list[PipelineSpec] = []
+        for less in simpler(trial.spec):
+            gone = names - {node.name for node in less.nodes()}
+            rest = tuple(str(point) for point in plan_of(trial) if point.subject not in gone)
+            if rest or not trial.rest:
+                yield [replace(trial, spec=less, rest=rest)]
+            if gone:
+                fewer.append(less)
         if len(trial.rest) > 1 or any(point.how is not How.KILL for point in plan_of(trial)):
-            for point in kills_of(trial.spec):
-                yield replace(trial, rest=(str(point),))
+            yield _killed(trial, trial.spec)
+        # Where its plan leads nowhere any more, another one may: sooner in a pipeline that has not lost much.
+        for less in reversed(fewer) if trial.rest else ():
+            yield _killed(trial, less)
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return where its lives are disturbed."""
         return {"plan": ", then ".join(point.label for point in plan_of(trial)) or "undisturbed"}
+
+
+def _killed(trial: Trial, spec: PipelineSpec) -> Sequence[Trial]:
+    return [replace(trial, spec=spec, rest=(str(point),)) for point in kills_of(spec)]
 
 
 def plan_of(trial: Trial) -> Plan:

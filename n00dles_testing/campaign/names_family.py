@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from ..strategies.spec import StepSpec, step_name
 from .changes import renamed
 from .direct import Ended, ended, failing_at
 from .family import Fault, Judgement, Trial
+from .simpler import simpler
 from .stage import RUN_ID, Stage
 from .subjects import specs
 
@@ -45,9 +47,12 @@ class NamesFamily:
         for trial in trials:
             yield trial, _judged(trial, stage)
 
-    def plainer(self, trial: Trial) -> Iterator[Trial]:
-        """Yield none: shrinking has found them."""
-        yield from ()
+    def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
+        """Yield the same name in simpler pipelines."""
+        node, name = trial.rest
+        for less in simpler(trial.spec):
+            if node in {each.name for each in less.nodes()} and name in _taken(less, node):
+                yield [replace(trial, spec=less)]
 
     def told(self, trial: Trial) -> Mapping[str, Any]:
         """Return what was renamed."""

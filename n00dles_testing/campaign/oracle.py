@@ -117,9 +117,20 @@ def _called(spec: PipelineSpec, life: Life, expected: Prediction, half_way: set[
         for node in sorted(set(expected.calls) - set(counts) - unclear):
             yield (
                 _route_clause(spec, node),
-                f"`{node}` was never called, and the run reported success",
+                f"`{node}` was never called, and the run reported success{_of_a_model(spec, node)}",
                 _BY_SPEC,
             )
+
+
+def _of_a_model(spec: PipelineSpec, name: str) -> str:
+    """Say what is likely if a node is one with a model: its body is there to be called, and is no call of it."""
+    node = _node(spec, name)
+    if node is None or not node.is_model:
+        return ""
+    return (
+        f". `{name}` has a model: it is called as `agent.resolve_provider().complete(…)`; likely `agent.fn` "
+        "was called, which only makes the prompt"
+    )
 
 
 def _route_clause(spec: PipelineSpec, node: str) -> str:

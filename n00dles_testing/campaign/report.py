@@ -16,12 +16,16 @@ class CampaignError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CampaignProgress:
-    """How far a campaign is. `total` is None while only the time is limited; `broken` are clauses broken so far."""
+    """How far a campaign is. `total` is None while only the time is limited; `broken` are clauses broken so far.
+
+    With `is_telling` the search is over, and what was found is made simpler, and tried with real processes.
+    """
 
     doing: str
     done: int
     total: int | None
     broken: tuple[str, ...] = ()
+    is_telling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,25 @@ class CampaignReport:
     def broken(self) -> frozenset[str]:
         """The clauses that failed."""
         return frozenset(clause.clause for clause in self.clauses if clause.verdict is Verdict.FAIL)
+
+    @property
+    def summary(self) -> str:
+        """The line that sums up."""
+        return (
+            f"{self.executor}: {self.verdict.value}, {self.scenarios} scenarios on {self.pipelines} generated "
+            f"pipelines in {self.seconds:.1f} s ({self.scenarios_per_second:.0f} a second, seed {self.seed})"
+        )
+
+    def __str__(self) -> str:
+        """Tell it to a person: the clauses that were asked for, and every fault with its story and replay."""
+        asked = [clause for clause in self.clauses if clause.verdict is not Verdict.NOT_RUN]
+        lines = [
+            f"{each.clause}  {each.verdict.value:<8}  "
+            f"{', '.join(filter(None, (each.reason, f'{each.scenarios} scenarios')))}"
+            for each in asked
+        ]
+        told = [f"\n{finding}" for finding in self.findings]
+        return "\n".join([self.summary, *lines, *self.notes, *told])
 
     @property
     def scenarios_per_second(self) -> float:

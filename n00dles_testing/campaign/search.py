@@ -22,7 +22,8 @@ from .stage import Stage
 
 __all__ = ["Found", "Search", "Tally"]
 
-_SHRINK_SECONDS = 20.0
+_SHRINK_SCENARIOS = 600
+"""How many scenarios are tried to make one simpler: so what comes of it does not depend on how fast a machine is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,9 @@ class Search:
             tally.vacuous[judgement.vacuous] += 1
         else:
             tally.scenarios += 1
-            tally.behind.update({clause: 1 for clause, count in judgement.occasions.items() if count > 0})
+            # What has broken a clause could have: of that there is no better proof.
+            behind = {clause for clause, count in judgement.occasions.items() if count > 0}
+            tally.behind.update(behind | {fault[0] for fault in judgement.faults})
         for fault in {fault[0]: fault for fault in reversed(judgement.faults)}.values():
             clause = fault[0]
             if self._only is not None and clause not in self._only:
@@ -132,44 +135,84 @@ class Search:
                 self._first_group[clause] = self._groups
         self._on_trial(trial, judgement)
 
-    def shrink(self, clause: str, *, seconds: float = _SHRINK_SECONDS) -> Found:
-        """Return the simplest scenario that breaks `clause`; the one that was found if it cannot be made simpler."""
-        best = self.tally.found[clause]
+    def shrink(
+        self, clause: str, *, seconds: float | None = None, scenarios: int = _SHRINK_SCENARIOS, enough: int = 0
+    ) -> Found:
+        """Return the simplest scenario that breaks `clause`; the one that was found if it cannot be made simpler.
+
+        At most so many `scenarios` are tried for that, and, if that is said, for about so many `seconds`. A pipeline of
+        `enough` nodes, or fewer, is simple enough.
+        """
+        begun = time.monotonic()
+
+        def effort(share: float, until: float) -> _Effort:
+            return _Effort(int(scenarios * share), None if seconds is None else begun + seconds * until)
+
+        best = self._simplest(self.tally.found[clause], clause, effort(0.4, until=0.4), enough)
+        if len(best.trial.spec.nodes()) > enough:
+            other = self._by_hypothesis(clause, effort(0.4, until=0.8))
+            if other is not None:
+                other = self._simplest(other, clause, effort(0.2, until=1), enough)
+                best = min(best, other, key=lambda found: found.trial.size)
+        return best
+
+    def _by_hypothesis(self, clause: str, effort: _Effort) -> Found | None:
+        """Search once more with the same seed, and have hypothesis shrink what it meets."""
+        best: Found | None = None
         first = self._first_group[clause]
         groups = 0
-        ends = time.monotonic() + seconds
-        shrunk_by = time.monotonic() + seconds * 0.7
 
         def each(trials: Sequence[Trial]) -> None:
             nonlocal best, groups
             groups += 1
             if groups < first:
                 return
-            if time.monotonic() > shrunk_by:
-                raise _EnoughError
             for trial, judgement in self.family.judged(trials, self._stage):
+                effort.take()
                 fault = next((fault for fault in judgement.faults if fault[0] == clause), None)
                 if fault is not None:
-                    if not best.shrunk or trial.size <= best.trial.size:
-                        best = Found(trial, fault, judgement, best.number, shrunk=True)
+                    if best is None or trial.size <= best.trial.size:
+                        best = Found(trial, fault, judgement, self.tally.found[clause].number, shrunk=True)
                     raise _BrokenError(clause)
 
         # That it is broken is known; hypothesis says so at the end, or that it could not repeat it.
         with suppress(_EnoughError, Exception):
             _hypothesis(self.family, each, self._seed, first + 50, (Phase.generate, Phase.shrink))
-        plainer: Found | None = best
-        while plainer is not None and time.monotonic() < ends:
-            best, plainer = plainer, self._plainer(plainer, clause)
         return best
 
-    def _plainer(self, best: Found, clause: str) -> Found | None:
+    def _simplest(self, best: Found, clause: str, effort: _Effort, enough: int) -> Found:
+        """Take the simpler scenario as long as there is one that breaks the clause too."""
+        with suppress(_EnoughError):
+            while len(best.trial.spec.nodes()) > enough:
+                plainer = self._plainer(best, clause, effort)
+                if plainer is None:
+                    break
+                best = plainer
+        return best
+
+    def _plainer(self, best: Found, clause: str, effort: _Effort) -> Found | None:
         """Return the first scenario that a person would rather read, and that breaks `clause` too."""
-        for trial in self.family.plainer(best.trial):
-            for tried, judgement in self.family.judged([trial], self._stage):
+        for trials in self.family.plainer(best.trial):
+            for tried, judgement in self.family.judged(trials, self._stage):
+                effort.take()
                 fault = next((fault for fault in judgement.faults if fault[0] == clause), None)
-                if tried == trial and fault is not None:
-                    return Found(trial, fault, judgement, best.number, shrunk=True)
+                if fault is not None and (tried in trials or tried.size < best.trial.size):
+                    return Found(tried, fault, judgement, best.number, shrunk=True)
         return None
+
+
+@dataclass(slots=True)
+class _Effort:
+    """How much more may be tried."""
+
+    left: int
+    ends: float | None
+
+    def take(self) -> None:
+        """Count one scenario. Raises `_EnoughError` if there has been enough of them, or no time is left."""
+        self.left -= 1
+        if self.left < 0 or (self.ends is not None and time.monotonic() > self.ends):
+            raise _EnoughError
 
 
 def _hypothesis(family: Family, each: Callable[[Any], None], number: int, most: int, phases: tuple[Phase, ...]) -> None:

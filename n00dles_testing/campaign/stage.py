@@ -74,7 +74,7 @@ class Stage:
         on_play: Callable[[], None] = lambda: None,
         time_limit: float = 5.0,
     ) -> None:
-        self.executor: Executor = Guarded(executor)
+        self.executor = Guarded(executor)
         self.hung = 0
         self.has_own_store = make_store is not None
         self.make_store: Callable[[], StateStore] = make_store or InMemoryStateStore

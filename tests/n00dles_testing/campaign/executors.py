@@ -131,6 +131,67 @@ class Hangs(Executor):
         raise AssertionError
 
 
+class TakesNoObservers:
+    """Cannot be called as an executor is: it has no parameter for the observers."""
+
+    async def run(self, pipeline: Pipeline, *, run_id: str, store: StateStore, inputs: Mapping[str, Any]) -> RunResult:
+        return await n00dles.arun(pipeline, run_id=run_id, store=store, **inputs)
+
+    async def resume(self, pipeline: Pipeline, *, run_id: str, store: StateStore) -> RunResult:
+        return await n00dles.aresume(pipeline, run_id, store=store)
+
+
+class PassesOnTheWrongWay:
+    """Takes anything, and calls another with it that does not."""
+
+    async def run(self, *args: Any, **kwargs: Any) -> RunResult:
+        return await TakesNoObservers().run(*args, **kwargs)
+
+    async def resume(self, *args: Any, **kwargs: Any) -> RunResult:
+        return await TakesNoObservers().resume(*args, **kwargs)
+
+
+class IsNotAsync:
+    """Has methods that nobody can await."""
+
+    def run(self, pipeline: Pipeline, *, run_id: str, store: Any, observers: Any, inputs: Any) -> RunResult:
+        return RunResult(run_id, None)
+
+    def resume(self, pipeline: Pipeline, *, run_id: str, store: Any, observers: Any) -> RunResult:
+        return RunResult(run_id, None)
+
+
+class BlocksItsLoop(IsNotAsync):
+    """Has a plain `run`, which starts an event loop of its own inside the one that is there."""
+
+    def run(self, pipeline: Pipeline, *, run_id: str, store: Any, observers: Any, inputs: Any) -> RunResult:
+        return n00dles.run(pipeline, run_id=run_id, store=store, observers=observers, **inputs)
+
+
+class CallsTheBodiesOfModels(Executor):
+    """Calls the function of a model's agent, and not its provider."""
+
+    async def run(
+        self,
+        pipeline: Pipeline,
+        *,
+        run_id: str,
+        store: StateStore,
+        observers: Sequence[Observer],
+        inputs: Mapping[str, Any],
+    ) -> RunResult:
+        for agent in pipeline.agents():
+            agent.model = None
+        return await super().run(pipeline, run_id=run_id, store=store, observers=observers, inputs=inputs)
+
+    async def resume(
+        self, pipeline: Pipeline, *, run_id: str, store: StateStore, observers: Sequence[Observer]
+    ) -> RunResult:
+        for agent in pipeline.agents():
+            agent.model = None
+        return await super().resume(pipeline, run_id=run_id, store=store, observers=observers)
+
+
 async def _nothing(**arguments: Any) -> None:
     await asyncio.sleep(0)
 
