@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,7 @@ class PlainFunctions:
         folder: str = "folder",
         name: str | None = None,
     ) -> None:
+        _check_kinds(loop, nodes, needs, stored=stored, folder=folder, name=name)
         self.loop = loop
         self.nodes = plain_nodes(nodes)
         self.needs = all_needs(list(self.nodes), needs)
@@ -159,3 +160,31 @@ class PlainFunctions:
             known = [name for name in self._signature.parameters if name not in (self._folder, "run_id")]
             raise InputsError(f"{self.name}: {error}. Its inputs are: {', '.join(known) or 'none'}.") from error
         return given
+
+
+def _check_kinds(loop: object, nodes: object, needs: object, *, stored: object, folder: object, name: object) -> None:
+    """Raise `ConfigurationError` for an argument of `PlainFunctions` that is of another kind than it has to be."""
+    lists_names = isinstance(needs, Mapping) and not any(isinstance(names, str) for names in needs.values())
+    wrong = [
+        (
+            not callable(loop),
+            f"the loop is {loop!r}, and has to be callable; give the function itself: PlainFunctions(run, …)",
+        ),
+        (
+            isinstance(nodes, str) or not isinstance(nodes, Iterable),
+            f"nodes= is {nodes!r}, and has to be a list of functions: nodes=[research, write]",
+        ),
+        (
+            needs is not None and not lists_names,
+            f"needs= is {needs!r}, and has to be a list of names for each function: needs={{'write': ['research']}}",
+        ),
+        (
+            stored is not None and not callable(stored),
+            f"stored= is {stored!r}, and has to be callable, with the folder: stored=lambda folder: list(load(folder))",
+        ),
+        (not isinstance(folder, str), f"folder= is {folder!r}, and has to be the name of a parameter of the loop"),
+        (name is not None and not isinstance(name, str), f"name= is {name!r}, and has to be a text"),
+    ]
+    for is_wrong, message in wrong:
+        if is_wrong:
+            raise ConfigurationError(f"{message}.")

@@ -251,3 +251,33 @@ def test_arguments_have_their_names_and_a_method_is_seen_without_its_self(tmp_pa
 
     arguments = {event.node: event.arguments for event in events if event.name == "node_started"}  # type: ignore[attr-defined]
     assert arguments == {"gather": {"topic": "x"}, "tell": {"facts": ["x", "more"]}}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (("run", [double]), {}, "the loop is 'run', and has to be callable; give the function itself"),
+        ((None, [double]), {}, "the loop is None, and has to be callable"),
+        ((loops.by_name, double), {}, r"nodes= is <function double.*>, and has to be a list of functions: nodes=\["),
+        ((loops.by_name, "double"), {}, "nodes= is 'double', and has to be a list of functions"),
+        (
+            (loops.by_name, [double]),
+            {"needs": ["double"]},
+            "needs= is .*, and has to be a list of names for each function",
+        ),
+        ((loops.by_name, [double]), {"needs": {"double": "x"}}, "needs= is .*, and has to be a list of names for each"),
+        ((loops.by_name, [double]), {"stored": ["double"]}, "stored= is .*, and has to be callable, with the folder"),
+        (
+            (loops.by_name, [double]),
+            {"folder": Path("x")},
+            "folder= is .*, and has to be the name of a parameter of the loop",
+        ),
+        ((loops.by_name, [double]), {"name": 3}, "name= is 3, and has to be a text"),
+    ],
+    ids=lambda value: None,
+)
+def test_an_argument_of_another_kind_is_named(
+    arguments: tuple[Any, ...], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        PlainFunctions(*arguments, **options)
