@@ -83,11 +83,7 @@ class CampaignReport:
     def __str__(self) -> str:
         """Tell it to a person: the clauses that were asked for, and every fault with its story and replay."""
         asked = [clause for clause in self.clauses if clause.verdict is not Verdict.NOT_RUN]
-        lines = [
-            f"{each.clause}  {each.verdict.value:<8}  "
-            f"{', '.join(filter(None, (each.reason, f'{each.scenarios} scenarios')))}"
-            for each in asked
-        ]
+        lines = [f"{each.clause}  {each.verdict.value:<8}  {_behind(each)}" for each in asked]
         told = [f"\n{finding}" for finding in self.findings]
         return "\n".join([self.summary, *lines, *self.notes, *told])
 
@@ -114,3 +110,7 @@ class CampaignReport:
             "met": self.met,
             "sizes": self.sizes,
         }
+
+
+def _behind(result: ClauseResult) -> str:
+    return ": ".join(filter(None, (f"{result.scenarios} scenarios", result.reason)))
