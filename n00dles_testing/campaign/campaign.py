@@ -219,19 +219,21 @@ class _Campaign:
         firsts: dict[str, Search] = {}
         for search in self._searches:
             firsts |= dict.fromkeys(sorted(set(search.tally.found) - set(firsts)), search)
+        simplest: dict[str, Found] = {}
         for number, (clause, search) in enumerate(firsts.items(), 1):
-            which = f"{clause} ({number} of {len(firsts)})"
-            found = search.tally.found[clause]
-            seconds = self._time_for(len(firsts) - number + 1)
-            if min(shrink_seconds, seconds) > 0:
-                self._told.say(f"shrinking {which}", is_telling=True)
-                found = search.shrink(clause, seconds=min(shrink_seconds, seconds * _SHRINKING))
+            simplest[clause] = search.tally.found[clause]
+            seconds = min(shrink_seconds, self._time_for(len(firsts) - number + 1) * _SHRINKING)
+            if seconds > 0:
+                self._told.say(f"shrinking {clause} ({number} of {len(firsts)})", is_telling=True)
+                simplest[clause] = search.shrink(clause, seconds=seconds)
+        for number, (clause, found) in enumerate(simplest.items(), 1):
             real = ""
             if confirm:
+                which = f"{clause} ({number} of {len(firsts)})"
                 self._told.say(f"trying {which} with real processes", is_telling=True)
                 real = self._confirmed(found)
             self._sizes[clause] = len(found.trial.spec.nodes())
-            self._findings[clause] = [_finding(found, search.family, self._named, real=real)]
+            self._findings[clause] = [_finding(found, firsts[clause].family, self._named, real=real)]
 
     def _confirmed(self, found: Found) -> str:
         if self._named.not_elsewhere:
