@@ -18,6 +18,8 @@ from .search import Found
 __all__ = ["confirmed"]
 
 _TIME_LIMIT = 10.0
+_OF_A_FRESH_RUN = 2
+"""What the rest of a trial of rivals holds if both begin a fresh run."""
 
 
 def confirmed(found: Found, executor: str | None) -> str:
@@ -63,6 +65,8 @@ def confirmed(found: Found, executor: str | None) -> str:
 
 def _rivals(found: Found, executor: str | None) -> str:
     """Say whether two processes on one SQLite file do the same."""
+    if len(found.trial.rest) > _OF_A_FRESH_RUN:
+        return "in this process; with processes of their own only two that begin a fresh run are tried"
     with tempfile.TemporaryDirectory(prefix="n00dles-confirm-") as folder:
         try:
             first, second = rivals_in_processes(found.trial.spec, found.trial.rest[0], executor, Path(folder))

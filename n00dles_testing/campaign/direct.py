@@ -11,18 +11,21 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import patch
 
+from n00dles import api
 from n00dles.pipeline import Pipeline
 from n00dles.providers.base import LLMResponse, Provider
 from n00dles.stores.base import StateStore
 
-from ..crash.instrument import Callee, callees
+from ..crash.instrument import Callee, Trigger, callees
+from ..crash.ledger import MemoryLedger
 from ..crash.life import Executor
+from ..crash.recorded_store import Fence, SimulatedDeath, recorded_store
 from ..crash.typed import encode
 
-__all__ = ["LIMIT_SECONDS", "Body", "Ended", "ended", "failing_at", "is_typed", "watched"]
+__all__ = ["LIMIT_SECONDS", "Body", "Ended", "ended", "failing_at", "is_typed", "killed", "watched"]
 
 LIMIT_SECONDS = 10.0
 
@@ -79,6 +82,38 @@ async def ended(
                     came = await executor.run(pipeline, run_id=run_id, store=store, observers=(), inputs=inputs)
     except (Exception, asyncio.CancelledError, SystemExit) as error:
         result.error = error
+    else:
+        result.output = encode(came.output)
+    return result
+
+
+async def killed(
+    executor: Executor, pipeline: Pipeline, store: StateStore, run_id: str, *, inputs: Mapping[str, Any], node: str
+) -> Ended:
+    """Run `pipeline`, and have the run die as it calls `node`: nothing of it reaches the store from then on.
+
+    The result has a `SimulatedDeath` as its error if the run has died.
+    """
+    calls, fence = list[str](), Fence()
+    result = Ended(calls)
+
+    def die() -> NoReturn:
+        fence.down = True
+        raise SimulatedDeath
+
+    async def body(name: str, call: Callable[[], Awaitable[Any]]) -> Any:
+        if name == node or fence.down:
+            die()
+        return await call()
+
+    seen = recorded_store(store, Trigger(MemoryLedger([], 1), None, die), fence)
+    try:
+        # What its process had in hand is gone with it.
+        with patch.object(api, "_held", {}), watched(pipeline, calls, body):
+            async with asyncio.timeout(LIMIT_SECONDS):
+                came = await executor.run(pipeline, run_id=run_id, store=seen, observers=(), inputs=inputs)
+    except (Exception, asyncio.CancelledError, SystemExit, SimulatedDeath, BaseExceptionGroup) as error:
+        result.error = SimulatedDeath(f"as {node} was called") if fence.down else error
     else:
         result.output = encode(came.output)
     return result

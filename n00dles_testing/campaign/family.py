@@ -68,6 +68,9 @@ class Family(Protocol):
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Live and judge trials of one pipeline, and yield each as it is done."""
 
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether its rest says something that can be tried; a token may say anything. May raise `ValueError`."""
+
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield trials that a person would rather read, the best first; each time those of one pipeline.
 

@@ -53,6 +53,11 @@ class IdentityFamily:
         for trial in trials:
             yield trial, _judged(trial, stage)
 
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether the run can be stopped there, and changed in this way."""
+        stopped, kind, subject = trial.rest
+        return stopped in _stops(trial.spec) and (kind, subject) in changes_of(trial.spec)
+
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield the same change to simpler pipelines."""
         stopped, kind, subject = trial.rest

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from ..crash.case import Case
 from ..crash.clauses import JUDGED
+from ..crash.clauses.e03_only_in_flight_again import same_key_in_two_runs
 from ..crash.story import tell
 from ..strategies import PipelineSpec, Prediction, predict
 from .failures import can_fail, healed
 from .family import Fault, Judgement
 from .oracle import faults_of
-from .stage import Scene, Stage
+from .stage import RUN_ID, Scene, Stage
 
 __all__ = ["Subject"]
+
+_TWO_RUNS = 3
+"""For every third pipeline a second run is made, of another id."""
 
 _COMPARING = ("E04",)
 """Clauses that compare how a run ends with how the undisturbed one did; with nodes that fail, only the oracle can."""
@@ -28,6 +34,7 @@ class Subject:
 
     def __init__(self, spec: PipelineSpec, stage: Stage) -> None:
         self.spec = spec
+        self._stage = stage
         self.prediction: Prediction = predict(spec)
         whole = spec if self.prediction.finishes else healed(spec)
         self._outputs: dict[str, Any] = (self.prediction if whole is spec else predict(whole)).outputs
@@ -35,6 +42,17 @@ class Subject:
         usual = self.undisturbed if whole is spec else stage.play(whole)
         self._usual = usual.baseline
         self._failing = self.undisturbed.baseline
+
+    def undisturbed_judged(self) -> Judgement:
+        """Judge the undisturbed run; for some pipelines a run of another id as well, for its idempotency keys."""
+        judged = self.judged(self.undisturbed)
+        if zlib.crc32(repr(self.spec).encode()) % _TWO_RUNS or any(fault[0] == "E03" for fault in judged.faults):
+            return judged
+        other = self._stage.play(self.spec, run_id=f"{RUN_ID}-2")
+        found = [
+            ("E03", message, why) for message, why in same_key_in_two_runs(self.undisturbed.history, other.history)
+        ]
+        return replace(judged, faults=[*judged.faults, *found[:1]])
 
     def judged(self, scene: Scene) -> Judgement:
         """Judge a run. One that was to be disturbed, and whose first disturbance did not happen, is vacuous."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
 
 from ..crash.points import How, Plan, Point
-from ..strategies import PipelineSpec
+from ..strategies import FanOutSpec, NodeSpec, PipelineSpec
+from ..strategies.spec import StepSpec, step_name
 from .family import Judgement, Trial
 from .judgement import Subject
 from .plans import kills_of, plans_of
@@ -42,10 +43,17 @@ class LivesFamily:
     def judged(self, trials: Sequence[Trial], stage: Stage) -> Iterator[tuple[Trial, Judgement]]:
         """Play the pipeline undisturbed, and then as each plan says."""
         subject = Subject(trials[0].spec, stage)
-        yield Trial(self.name, subject.spec), subject.judged(subject.undisturbed)
+        yield Trial(self.name, subject.spec), subject.undisturbed_judged()
         for trial in trials:
             if trial.rest:
                 yield trial, subject.judged(stage.play(subject.spec, plan_of(trial), on_disk=self.on_disk))
+
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether each of its lives is disturbed at a moment that there can be."""
+        subjects = {"", *(node.name for node in trial.spec.nodes()), *_groups_of(trial.spec.steps)}
+        if len(trial.rest) > _MOST_POINTS:
+            return False
+        return all(point.subject in subjects and point.occurrence <= _MOST_TIMES for point in plan_of(trial))
 
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield trials of simpler pipelines, and single kills, in the order in which a run passes them."""
@@ -71,6 +79,17 @@ class LivesFamily:
 
 def _killed(trial: Trial, spec: PipelineSpec) -> Sequence[Trial]:
     return [replace(trial, spec=spec, rest=(str(point),)) for point in kills_of(spec)]
+
+
+_MOST_POINTS = 8
+_MOST_TIMES = 100
+
+
+def _groups_of(steps: Iterable[StepSpec]) -> Iterator[str]:
+    for step in steps:
+        yield step_name(step)
+        if not isinstance(step, NodeSpec):
+            yield from _groups_of(step.members if isinstance(step, FanOutSpec) else step.steps)
 
 
 def plan_of(trial: Trial) -> Plan:

@@ -47,6 +47,11 @@ class NamesFamily:
         for trial in trials:
             yield trial, _judged(trial, stage)
 
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether its node is one, and its name is taken."""
+        node, name = trial.rest
+        return node in {each.name for each in trial.spec.nodes()} and name in _taken(trial.spec, node)
+
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield the same name in simpler pipelines."""
         node, name = trial.rest

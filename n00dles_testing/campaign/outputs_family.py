@@ -64,6 +64,11 @@ class OutputsFamily:
         for trial in trials:
             yield trial, _judged(trial, stage)
 
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether its node is one that is called, and its value is known."""
+        node, value = trial.rest
+        return node in predict(trial.spec).calls and value in VALUES
+
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield the same value in simpler pipelines."""
         for less in simpler(trial.spec):

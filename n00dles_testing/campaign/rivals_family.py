@@ -68,6 +68,12 @@ class RivalsFamily:
             stage.count()
             yield trial, asyncio.run(_judged(trial, stage))
 
+    def is_sound(self, trial: Trial) -> bool:
+        """Whether its node is one that is called, and the rest is known."""
+        node, store, ways = _read(trial)
+        is_known = store in _STORES and ways in (_FRESH, *_WAYS) and len(trial.rest) <= len(_read(trial))
+        return is_known and node in predict(trial.spec).calls
+
     def plainer(self, trial: Trial) -> Iterator[Sequence[Trial]]:
         """Yield the same meeting in simpler pipelines."""
         for less in simpler(trial.spec):

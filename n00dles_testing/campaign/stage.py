@@ -6,6 +6,7 @@ next; one that fails by itself is resumed, to see that it goes on where it faile
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import itertools
 import logging
@@ -17,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from n00dles.context import PipelineContext
 from n00dles.stores.base import StateStore
 from n00dles.stores.memory import InMemoryStateStore
 
@@ -24,12 +26,13 @@ from ..crash.case import Baseline
 from ..crash.history import History
 from ..crash.in_process import InProcess
 from ..crash.life import Executor
-from ..crash.points import Plan
+from ..crash.points import How, Plan
 from ..crash.scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun
 from ..crash.shape import Shape
 from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by
 from .failures import heals
 from .guarded import Guarded
+from .reborn import Reborn
 
 __all__ = ["RUN_ID", "Scene", "Stage"]
 
@@ -63,7 +66,8 @@ class Stage:
     """Lives runs with one executor. Used as a context, since it has a folder for what has to lie on disk.
 
     `make_store` gives each run its store; with one of somebody's own (`has_own_store`) nothing is lived on SQLite.
-    `on_play` is called before each scenario, and may raise to end it all.
+    With `reborn` each life has an executor of its own, as it was before the first, if it can be copied: what it keeps
+    on itself is gone. `on_play` is called before each scenario, and may raise to end it all.
     """
 
     def __init__(
@@ -73,8 +77,10 @@ class Stage:
         make_store: Callable[[], StateStore] | None = None,
         on_play: Callable[[], None] = lambda: None,
         time_limit: float = 5.0,
+        reborn: bool = False,
     ) -> None:
-        self.executor = Guarded(executor)
+        self._reborn = Reborn(executor) if reborn else None
+        self.executor = Guarded(self._reborn or executor)
         self.hung = 0
         self.has_own_store = make_store is not None
         self.make_store: Callable[[], StateStore] = make_store or InMemoryStateStore
@@ -102,18 +108,23 @@ class Stage:
         self.played += 1
         self._on_play()
 
+    @property
+    def keeps_the_object(self) -> bool:
+        """Whether what the executor keeps on itself outlives its deaths, as in no real process."""
+        return self._reborn is None or not self._reborn.is_possible
+
     def place(self) -> str:
         """Return a path below the folder that nobody has used."""
         return f"{self._folder.name}/{next(self._numbers)}"
 
-    def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False) -> Scene:
+    def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False, run_id: str = RUN_ID) -> Scene:
         """Live a run of `spec`, disturbed as `plan` says, on a store in memory or in a SQLite file."""
         resumes = _MOST_RESUMES if heals(spec) else 1
         self.count()
         place = self.place()
         planned = PlannedRun(
             id=place,
-            run_id=RUN_ID,
+            run_id=run_id,
             inputs=spec.input_values(),
             store=f"sqlite:///{place}.db" if on_disk else "memory://",
             location=self._folder.name,
@@ -123,9 +134,16 @@ class Stage:
             time_limit=self._time_limit,
         )
         world, counted = AttemptsInMemory(), dict[int, Counter[str]]()
-        backend = _Backend(build(spec), self.executor, make_store=self.make_store)
+        is_stopped = any(point.how in _STOPS for point in plan) and not self.has_own_store
+        backend = _Backend(build(spec), self.executor, make_store=_AwaitingStore if is_stopped else self.make_store)
+
+        def begins(request: LifeRequest) -> None:
+            counted[request.life] = Counter(world.counts)
+            if self._reborn is not None and not request.same_process:
+                self._reborn.begin()
+
         with counted_by(world):
-            ends = backend.lived(planned, lambda life: counted.update({life: Counter(world.counts)}), resumes)
+            ends = backend.lived(planned, begins, resumes)
         if on_disk:
             for path in Path(self._folder.name).glob(f"{Path(place).name}.db*"):
                 path.unlink()
@@ -139,16 +157,28 @@ _MIDDLE = 1
 """The line of a generated body at which it is in its middle: it has been called, and has done nothing."""
 
 
+_STOPS = (How.CANCEL, How.TIMEOUT, How.INTERRUPT)
+
+
+class _AwaitingStore(InMemoryStateStore):
+    """A store in memory that gives way to others in a save, as one behind a network: there it can be cancelled."""
+
+    async def save(self, run_id: str, ctx: PipelineContext) -> None:
+        """Give way, and save."""
+        await asyncio.sleep(0)
+        await super().save(run_id, ctx)
+
+
 class _Backend(InProcess):
     """Lives one run after the other, and more lives of it than a crash explorer needs."""
 
-    def lived(self, planned: PlannedRun, begins: Callable[[int], None], resumes: int) -> list[LifeEnd]:
+    def lived(self, planned: PlannedRun, begins: Callable[[LifeRequest], None], resumes: int) -> list[LifeEnd]:
         """Live `planned` to its end; `begins` is told each life. A run that fails is resumed so often."""
         kept: StateStore | None = self._make_store() if planned.store == "memory://" else None
         ends: list[LifeEnd] = []
         requests = self._requests(planned, ends, resumes)
         for request in requests:
-            begins(request.life)
+            begins(request)
             ends.append(self._live(request, kept=kept))
         return ends
 

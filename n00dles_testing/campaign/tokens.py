@@ -14,11 +14,13 @@ from typing import Self
 
 from ..crash.tokens import BadTokenError
 from ..strategies import SpecError, from_json, to_json
+from .families import FAMILIES
 from .family import Trial
 
 __all__ = ["PREFIX", "CampaignToken"]
 
 PREFIX = "c1"
+_SHOWN = 4
 _MOST_BYTES = 2_000_000
 
 
@@ -55,7 +57,12 @@ class CampaignToken:
             texts = [family, *rest, *([] if executor is None else [executor])]
             if not isinstance(rest, list) or not all(isinstance(each, str) for each in texts):
                 raise BadTokenError("the token is damaged: its fields are of other types than they should be.")
-            return cls(executor, Trial(family, from_json(form["spec"]), tuple(rest)))
+            trial = Trial(family, from_json(form["spec"]), tuple(rest))
+            if any(each.name == family and not each.is_sound(trial) for each in FAMILIES):
+                raise BadTokenError(
+                    f"the token says what cannot be tried: {', '.join(rest[:_SHOWN])} of the family {family!r}."
+                )
+            return cls(executor, trial)
         except (binascii.Error, zlib.error, UnicodeError, RecursionError, ValueError, KeyError, TypeError) as error:
             if isinstance(error, BadTokenError):
                 raise

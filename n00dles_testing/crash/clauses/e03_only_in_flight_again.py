@@ -5,8 +5,8 @@ its effect has happened, and it is called again. No finished node waits longer t
 returned before a save began, and was left out of it, is in flight no more, nor is one for which no save was begun while
 others went on, one after another. Nor is a node called again in the life in which it has returned, or paid for twice.
 
-Every attempt of a node carries the same idempotency key, and no other node has it, so that whoever carries out its
-effect can see that it is the same one.
+Every attempt of a node carries the same idempotency key, and no other node and no other run has it, so that whoever
+carries out its effect can see that it is the same one.
 
 Seen in: microsoft/agent-framework #2075 (a fan-out that is saved when all members are done);
 microsoft/agent-framework #3938 (effects happen twice, and nothing tells them apart).
@@ -22,11 +22,11 @@ import itertools
 from collections.abc import Iterator
 
 from ..case import Case
-from ..history import Call, Life, Said
+from ..history import Call, History, Life, Said
 from ..points import How
 from .documentation import documented
 
-__all__ = ["CLAUSE"]
+__all__ = ["CLAUSE", "same_key_in_two_runs"]
 
 
 def only_nodes_in_flight_again(case: Case) -> Iterator[tuple[str, str]]:
@@ -89,6 +89,19 @@ def _keys(case: Case) -> Iterator[tuple[str, str]]:
             yield (
                 f"`{node}` and `{owner}` got the same idempotency key",
                 f"whoever carries out the effect of `{node}` takes it for that of `{owner}`, and leaves it out",
+            )
+
+
+def same_key_in_two_runs(one: History, other: History) -> Iterator[tuple[str, str]]:
+    """Yield each node that got the same idempotency key in two runs of different ids."""
+    owners = {call.key: call.node for call in one.calls if call.key is not None}
+    told: set[str] = set()
+    for call in other.calls:
+        if call.key in owners and call.node not in told:
+            told.add(call.node)
+            yield (
+                f"`{call.node}` got the same idempotency key in a run of another id",
+                "whoever carries out its effect takes the second run for the first, and leaves it out",
             )
 
 

@@ -12,7 +12,7 @@ from n00dles_testing.verdicts import Verdict
 
 SPEC = PipelineSpec((NodeSpec("a", output="str"), NodeSpec("b", "Any", (ParameterSpec("text", "previous"),))))
 EXECUTOR = "tests.n00dles_testing.campaign.executors:forgets_what_was_stored"
-TOKEN = CampaignToken(EXECUTOR, Trial("lives", SPEC, ("after-save:a", "cancel@before:b")))
+TOKEN = CampaignToken(EXECUTOR, Trial("lives", SPEC, ("after-save:a", "cancel@after:b")))
 
 
 def test_a_token_carries_executor_pipeline_and_plan() -> None:
@@ -62,3 +62,35 @@ def test_what_a_campaign_found_is_found_again_by_its_token() -> None:
 def test_a_token_of_an_unknown_family_is_refused() -> None:
     with pytest.raises(CampaignError, match="family 'moons'"):
         replay(CampaignToken(None, Trial("moons", SPEC)))
+
+
+@pytest.mark.parametrize(
+    ("family", "rest"),
+    [
+        ("lives", ("nonsense",)),
+        ("lives", ("before:nobody",)),
+        ("lives", ("slow@before:a",)),
+        ("lives", ("before:a#1000000000",)),
+        ("lives", ("run-started",) * 5000),
+        ("names", ("a",)),
+        ("names", ("nobody", "b")),
+        ("identity", ("b", "explode", "a")),
+        ("identity", ("nobody", "drop", "b")),
+        ("outputs", ("a", "a dragon")),
+        ("rivals", ("a", "redis")),
+        ("rivals", ("nobody", "one store in memory")),
+        ("rivals", ("a", "one store in memory", "walk, walk")),
+    ],
+)
+def test_a_token_that_says_what_cannot_be_tried_is_refused(family: str, rest: tuple[str, ...]) -> None:
+    text = CampaignToken(None, Trial(family, SPEC, rest)).encode()
+
+    with pytest.raises(BadTokenError):
+        CampaignToken.decode(text)
+
+
+def test_a_replay_whose_plan_did_not_happen_is_vacuous() -> None:
+    report = replay(CampaignToken(None, Trial("lives", SPEC, ("before:a#50",))), confirm=False)
+
+    assert report.verdict is Verdict.VACUOUS
+    assert report.vacuous == {"before:a#50 did not happen": 1}
