@@ -59,6 +59,10 @@ def _plan(draw: st.DrawFn, spec: PipelineSpec) -> Plan:
         telling = _telling(passed, spec)
         if telling:
             return (draw(st.sampled_from(telling)).point,)
+    if kind == "stopped save":
+        saves = [moment.point for moment in passed if moment.point.kind is Kind.BEFORE_SAVE]
+        if saves:
+            return (draw(st.sampled_from(saves)).disturbed(draw(_CUT_SHORT)),)
     if kind == "await":
         at = Point(Kind.AWAIT, occurrence=draw(st.integers(1, _MOST_AWAITS)), how=draw(_CUT_SHORT))
         return (at,)
@@ -119,6 +123,6 @@ def _groups(steps: tuple[StepSpec, ...]) -> Iterator[StepSpec]:
             yield from _groups(step.members if isinstance(step, FanOutSpec) else step.steps)
 
 
-_KINDS = st.sampled_from((*("lives",) * 9, *("telling",) * 6, "create", "await", "poison", "poison"))
+_KINDS = st.sampled_from((*("lives",) * 9, *("telling",) * 6, "create", "await", "stopped save", "poison", "poison"))
 _CUT_SHORT = st.sampled_from((How.CANCEL, How.TIMEOUT))
 _CREATIONS = st.sampled_from((Kind.BEFORE_CREATE, Kind.AFTER_CREATE))

@@ -7,11 +7,14 @@ made of the same genes, so that it shrinks in the same way.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
-from ..strategies import PipelineSpec
+from ..strategies import InputSpec, PipelineSpec, SpecError, predict
+from ..strategies.check import check
 from ..strategies.genes import (
     FATAL,
     RECOVERING,
@@ -21,6 +24,7 @@ from ..strategies.genes import (
     Failing,
     FanOutGene,
     NestedGene,
+    NodeGene,
     Router,
     StepGene,
     chains,
@@ -41,9 +45,29 @@ def specs(*, failures: bool = True) -> st.SearchStrategy[PipelineSpec]:
 
 @st.composite
 def _specs(draw: st.DrawFn, genes: st.SearchStrategy[ChainGene]) -> PipelineSpec:
-    return grow(draw(genes), MOST_NODES, draw(_RETRIES))
+    drawn = draw(genes)
+    is_chain = all(isinstance(gene, NodeGene) for gene in drawn)
+    spec = grow(drawn, _LONGEST_CHAIN if is_chain else MOST_NODES, draw(_RETRIES))
+    nothing = draw(_NOTHINGS) if spec.inputs else ""
+    return _given(spec, nothing) if nothing else spec
 
 
+def _given(spec: PipelineSpec, value: str) -> PipelineSpec:
+    """Return `spec` with the first input that may be it being `value`: None, False or 0, which are easily lost."""
+    for each in spec.inputs:
+        inputs = tuple(InputSpec(each.name, value) if one is each else one for one in spec.inputs)
+        try:
+            changed = replace(spec, inputs=inputs)
+            check(changed)
+            predict(changed)
+        except (SpecError, ValidationError):
+            continue
+        return changed
+    return spec
+
+
+_LONGEST_CHAIN = 8
+_NOTHINGS = st.sampled_from(("", "", "", "null", "false", "0"))
 _RETRIES = st.sampled_from((1, 1, 2))
 _ROUTERS: tuple[Router, ...] = ("text", "record", "model", "enum", "unrelated")
 _TRUE = st.sampled_from((False, *(True,) * 9))
@@ -68,6 +92,7 @@ def _shapes(fatal: bool) -> st.SearchStrategy[ChainGene]:
         *(st.tuples(limited), st.tuples(limited), st.tuples(limited, well)),
         *(st.tuples(branch), st.tuples(branch, well), st.tuples(branch, well)),
         st.tuples(nested, well),
+        st.lists(well, min_size=_LONGEST_CHAIN - 1, max_size=_LONGEST_CHAIN).map(tuple),
     ]
     if fatal:
         failing = nodes(True, failings=FATAL)

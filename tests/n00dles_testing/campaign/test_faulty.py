@@ -1,0 +1,30 @@
+"""Faults that show only if a run is carried on in a certain way, or if two runs are compared, are found."""
+
+from __future__ import annotations
+
+import pytest
+
+from n00dles_testing.campaign import prove
+
+FAULTY = "tests.n00dles_testing.campaign.faulty"
+
+
+@pytest.mark.parametrize(
+    ("name", "clause"),
+    [
+        ("runs_a_dead_run_anew", "E02"),
+        ("runs_a_failed_run_anew", "E10"),
+        ("resumes_without_a_lease", "E16"),
+        ("compares_no_dead_run", "E09"),
+        ("gives_all_runs_one_key", "E03"),
+        ("drops_inputs_that_are_nothing", "E04"),
+        ("forgets_in_long_runs", "E02"),
+        ("keeps_attempts_on_itself", "E11"),
+        ("goes_on_when_cancelled_in_a_save", "E13"),
+        ("saves_after_its_return", "E13"),
+    ],
+)
+def test_a_fault_in_one_way_of_carrying_a_run_on_is_found(name: str, clause: str) -> None:
+    report = prove(f"{FAULTY}:{name}", examples=400, only=[clause], confirm=False, shrink_seconds=1)
+
+    assert report.broken == {clause}
