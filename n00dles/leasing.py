@@ -52,7 +52,7 @@ class Holding:
         """Raise `RunLockedError` if another holds the run, unless it is finished: then there is nothing to call."""
         is_done = context is not None and context.status == "finished" and context.signature == pipeline.signature()
         if self._refused is not None and not is_done:
-            raise self._refused
+            raise self._refused.with_traceback(None)
 
     async def __aenter__(self) -> Holding:
         if self._store is not None:
