@@ -123,13 +123,13 @@ def _called(spec: PipelineSpec, life: Life, expected: Prediction, half_way: set[
 
 
 def _of_a_model(spec: PipelineSpec, name: str) -> str:
-    """Say what is likely if a node is one with a model: its body is there to be called, and is no call of it."""
+    """Say what is likely if a node with a model was not called: its function is there to be called, too."""
     node = _node(spec, name)
     if node is None or not node.is_model:
         return ""
     return (
-        f". `{name}` has a model: it is called as `agent.resolve_provider().complete(…)`; likely `agent.fn` "
-        "was called, which only makes the prompt"
+        f". `{name}` has a model, and is called as `agent.resolve_provider().complete(…)`; likely its `agent.fn` "
+        "was called, or nothing, which asks no model"
     )
 
 
