@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, cast
 
 from n00dles.errors import ConfigurationError
@@ -42,7 +43,7 @@ class Setup:
     `target` and `store_name` are for the report. `is_private` says that scenarios do not share the store,
     `is_default_store` that nobody asked for it, `is_typed` that a command line can name all of it, and
     `pays_before_death` that a local LLM server can kill a process that it has been paid by, `is_in_memory` that no file
-    is needed.
+    is needed. `fresh` makes a backend whose lives share nothing with those of `backend`, where these share an import.
     """
 
     mode: Mode
@@ -55,6 +56,7 @@ class Setup:
     is_typed: bool
     pays_before_death: bool = False
     is_in_memory: bool = False
+    fresh: Callable[[], Backend] | None = None
 
     def store_at(self, location: str) -> str:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
@@ -194,8 +196,14 @@ def _in_processes(
     time_limit: float,
 ) -> Setup:
     variables = (environment("") if callable(environment) else environment) or {}
-    kind: type[ForkServer] | type[Spawn] = ForkServer if mode == "fork" else Spawn
-    backend = kind(Subject(address, executor, store), variables, start_limit=IMPORT_TIMES * time_limit)
+    subject, limit = Subject(address, executor, store), IMPORT_TIMES * time_limit
+    backend: Backend
+    fresh = None
+    if mode == "fork":
+        backend = ForkServer(subject, variables, start_limit=limit)
+        fresh = partial(Spawn, subject, variables, start_limit=limit, description=backend.description)
+    else:
+        backend = Spawn(subject, variables, start_limit=limit)
     return Setup(
         mode=mode,
         target=address,
@@ -206,4 +214,5 @@ def _in_processes(
         is_default_store=store is None,
         is_typed=executor is None,
         pays_before_death=CONTROL_VARIABLE in {**os.environ, **variables},
+        fresh=fresh,
     )

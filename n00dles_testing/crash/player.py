@@ -14,7 +14,7 @@ from .backends import Environment, Setup
 from .exploration import ExplorationError
 from .history import History
 from .points import Plan
-from .scenario import PlannedRun
+from .scenario import Backend, PlannedRun
 from .story import tell
 from .tokens import Token, import_path
 
@@ -50,9 +50,19 @@ class Player:
         self.bodies = 0
         """How often bodies were run, and no model."""
 
-    def undisturbed(self) -> Played:
-        """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it."""
-        played = next(self._play([()], lanes=1, lines={}, record=True))
+    def undisturbed(self, *, fresh: bool = False) -> Played:
+        """Play a scenario without a kill. Raises `ExplorationError` if the pipeline fails in it.
+
+        With `fresh` it shares no import, hash seed or cache with the others, where the platform lets them share those.
+        """
+        if fresh and self.setup.fresh is not None:
+            backend = self.setup.fresh()
+            try:
+                played = next(self._play([()], lanes=1, lines={}, record=True, backend=backend))
+            finally:
+                backend.close()
+        else:
+            played = next(self._play([()], lanes=1, lines={}, record=True))
         outcome, end = played.history.outcome, played.history.lives[0].end
         if outcome is not None and outcome["ok"]:
             return played
@@ -90,8 +100,15 @@ class Player:
             yield from self._play(plans, lanes=lanes, lines=lines or {})
 
     def _play(
-        self, plans: Iterable[Plan], *, lanes: int, lines: Mapping[str, int], record: bool = False
+        self,
+        plans: Iterable[Plan],
+        *,
+        lanes: int,
+        lines: Mapping[str, int],
+        record: bool = False,
+        backend: Backend | None = None,
     ) -> Iterator[Played]:
+        chosen = backend or self.setup.backend
         begun: dict[str, tuple[Plan, float, int]] = {}
 
         def scenarios() -> Iterator[PlannedRun]:
@@ -100,10 +117,10 @@ class Player:
                 begun[scenario.id] = (plan, time.monotonic(), self._count_paid(scenario))
                 yield scenario
 
-        for scenario, ends in self.setup.backend.play(scenarios(), lanes):
+        for scenario, ends in chosen.play(scenarios(), lanes):
             plan, started, before = begun.pop(scenario.id)
             paid = None if self._paid is None else self._count_paid(scenario) - before
-            history = History(self.setup.backend.entries(scenario), ends)
+            history = History(chosen.entries(scenario), ends)
             self.bodies += sum(call.request is None for call in history.calls)
             yield Played(plan, history, paid, time.monotonic() - started)
 

@@ -31,10 +31,18 @@ _GRACE_SECONDS = 5.0
 
 
 class Spawn:
-    """Starts fresh interpreters. Starting it imports the target in one; `BackendError` says why that failed."""
+    """Starts fresh interpreters. Starting it imports the target in one; `BackendError` says why that failed.
+
+    With a `description` that another backend has made, nothing is imported for it.
+    """
 
     def __init__(
-        self, subject: Subject, environment: Mapping[str, str] | None = None, *, start_limit: float = 120.0
+        self,
+        subject: Subject,
+        environment: Mapping[str, str] | None = None,
+        *,
+        start_limit: float = 120.0,
+        description: dict[str, Any] | None = None,
     ) -> None:
         self._subject = asdict(subject)
         self._environment = environment
@@ -44,7 +52,7 @@ class Spawn:
         self._pool: ThreadPoolExecutor | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="n00dles-spawn-")
         try:
-            self.description: dict[str, Any] = self._describe(start_limit)
+            self.description: dict[str, Any] = description or self._describe(start_limit)
         except BaseException:
             self.close()
             raise

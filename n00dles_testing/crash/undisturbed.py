@@ -52,7 +52,8 @@ class Usual:
 def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
     """Run the pipeline twice, and list where it can be disturbed, as `hows` say.
 
-    Raises `ExplorationError` if it fails.
+    The second run shares nothing with the first one: no import, hash seed or cache. Raises `ExplorationError` if one
+    fails.
     """
     first = player.undisturbed()
     second = _again(player, first)
@@ -71,7 +72,8 @@ def observe(player: Player, hows: Sequence[How] = (How.KILL,)) -> Usual:
 
 def _again(player: Player, first: Played) -> Played:
     try:
-        return player.undisturbed()
+        # What a process makes anew, a key at import or the hash of a text, is the same in all that are forked from one.
+        return player.undisturbed(fresh=True)
     except ExplorationError as error:
         if player.setup.backend.description.get("sees_saves", True) or not first.history.calls:
             raise
