@@ -174,8 +174,8 @@ class ExplorationReport:
         return (
             f"Make it the same {where} (take a date or a random number as an input of the run), or "
             f"{node[0] if node else 'a node'} reads something that an earlier run has changed (a file, a database, a "
-            f"global): give each run a fresh one, or something that each process makes anew (a key at import, hash() of "
-            f"a text): a resume would meet another one. {_ALLOW}"
+            f"global): give each run a fresh one, or something that each process makes anew (a key at import, hash() "
+            f"of a text): a resume would meet another one. {_ALLOW}"
         )
 
     @property
