@@ -118,6 +118,8 @@ class Disturbance:
 
     def strike(self) -> None:
         """End the run; from whichever thread something of it is at work in."""
+        if self._has_ended():
+            return  # what it has left behind passes a point that the run did not: there is nobody to be told
         if self.how is How.INTERRUPT and self._interrupt is not None:
             self._was_interrupted = True
             self._interrupt()
@@ -126,7 +128,12 @@ class Disturbance:
         else:
             self._loop.call_soon_threadsafe(self._deliver)
 
+    def _has_ended(self) -> bool:
+        return self._run is not None and self._run.done()
+
     def _deliver(self) -> None:
+        if self._has_ended():
+            return
         if self.how is How.TIMEOUT:
             if self._limit is not None and not self._limit.expired():
                 self._limit.reschedule(self._loop.time())

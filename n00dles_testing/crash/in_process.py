@@ -106,7 +106,8 @@ class InProcess:
             code = EXIT_FINISHED if finished else EXIT_FAILED
         except TimeoutError:
             fence.down = timed_out = True
-        except SystemExit as error:  # sys.exit in a body is an end of this life like any other
+        except (SystemExit, asyncio.CancelledError) as error:
+            # sys.exit in a body ends this life like any other end, and so does a cancellation that nobody asked for.
             write_failure(ledger, "run", error)
             code = EXIT_FAILED
         except (Exception, SimulatedDeath, BaseExceptionGroup):

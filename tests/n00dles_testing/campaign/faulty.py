@@ -187,6 +187,16 @@ class SavesAfterItsReturn(Executor):
             yield
 
 
+class CancelsItself(Executor):
+    """Ends a resume with a cancellation that nobody has asked for."""
+
+    async def live(self, life: Life) -> RunResult:
+        if life.inputs is None:
+            raise asyncio.CancelledError
+        return await super().live(life)
+
+
+cancels_itself = CancelsItself()
 runs_a_dead_run_anew = RunsADeadRunAnew()
 runs_a_failed_run_anew = RunsAFailedRunAnew()
 resumes_without_a_lease = ResumesWithoutALease()

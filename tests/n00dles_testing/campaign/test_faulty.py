@@ -22,9 +22,17 @@ FAULTY = "tests.n00dles_testing.campaign.faulty"
         ("keeps_attempts_on_itself", "E11"),
         ("goes_on_when_cancelled_in_a_save", "E13"),
         ("saves_after_its_return", "E13"),
+        ("cancels_itself", "E04"),
     ],
 )
 def test_a_fault_in_one_way_of_carrying_a_run_on_is_found(name: str, clause: str) -> None:
     report = prove(f"{FAULTY}:{name}", examples=400, only=[clause], confirm=False, shrink_seconds=1)
 
     assert report.broken == {clause}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_executor_that_works_on_after_its_return_is_judged_to_the_end(seed: int) -> None:
+    report = prove(f"{FAULTY}:saves_after_its_return", examples=500, seed=seed, confirm=False, shrink_seconds=5)
+
+    assert "E13" in report.broken
