@@ -15,6 +15,7 @@ from ..strategies import BranchSpec, FanOutSpec, NestedSpec, NodeSpec, Parameter
 from ..strategies.check import check
 from ..strategies.scope import Scope
 from ..strategies.spec import StepSpec
+from .failures import healed
 
 __all__ = ["simpler"]
 
@@ -99,7 +100,7 @@ def _spliced(step: StepSpec) -> Steps:
 def _valid(spec: PipelineSpec) -> PipelineSpec | None:
     try:
         check(spec)
-        predict(spec)
+        predict(healed(spec))  # what comes after a node that fails has to fit, too
     except (SpecError, ValidationError):  # a branch without its router, or a value that does not fit
         return None
     return spec

@@ -31,6 +31,7 @@ from ..strategies.genes import (
     nodes,
 )
 from ..strategies.grow import grow
+from .failures import healed
 
 __all__ = ["MOST_NODES", "specs"]
 
@@ -59,7 +60,7 @@ def _given(spec: PipelineSpec, value: str) -> PipelineSpec:
         try:
             changed = replace(spec, inputs=inputs)
             check(changed)
-            predict(changed)
+            predict(healed(changed))  # what comes after a node that fails has to take it, too
         except (SpecError, ValidationError):
             continue
         return changed

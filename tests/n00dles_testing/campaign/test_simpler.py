@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 
 from n00dles_testing.campaign.simpler import simpler
-from n00dles_testing.campaign.subjects import specs
-from n00dles_testing.strategies import FanOutSpec, InputSpec, NodeSpec, ParameterSpec, PipelineSpec
+from n00dles_testing.campaign.subjects import _given, specs
+from n00dles_testing.strategies import ALWAYS, FanOutSpec, InputSpec, NodeSpec, ParameterSpec, PipelineSpec
 from n00dles_testing.strategies.check import check
 
 NODE = NodeSpec("a", "str")
@@ -41,3 +41,11 @@ def test_what_reads_a_node_that_is_gone_reads_what_there_is() -> None:
     assert PipelineSpec((NODE, NodeSpec("c", "str", parameters=(ParameterSpec("b", "previous"),)))) in list(
         simpler(spec)
     )
+
+
+def test_nothing_is_given_to_no_node_that_does_not_take_it_though_one_before_it_fails() -> None:
+    fails = NodeSpec("a", "str", fails=ALWAYS)
+    takes_text = NodeSpec("b", "str", parameters=(ParameterSpec("x", "input", "str"), ParameterSpec("a", "step")))
+    spec = PipelineSpec((fails, takes_text), (InputSpec("x", '"text"'),))
+
+    assert _given(spec, "0") == spec
