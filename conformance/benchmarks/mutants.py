@@ -167,6 +167,7 @@ def _page(rows: list[Row], seeds: int) -> str:
         f"size of the shrunk pipeline, the largest over the seeds: the shrinking ends at {MOST_NODES} nodes, or after",
         f"{_SHRINK_SCENARIOS} scenarios. `unrelated` are clauses that were broken beside it and do not follow from it.",
         f"The target is a median of at most {MOST_SCENARIOS} scenarios, at most {MOST_NODES} nodes, nothing unrelated.",
+        f"A search ends after {2 * MOST_SCENARIOS} scenarios: that as the worst means not caught under some seed.",
         "",
         f"| {' | '.join(_HEADINGS)} |",
         f"|{'---|' * len(_HEADINGS)}",
