@@ -30,6 +30,8 @@ __all__ = ["IdentityFamily"]
 
 _FINISHED = "finished"
 _KILLED = "killed in "
+_UNSAFE = ("drop", "retype", "input")
+"""What an executor that does not compare takes no notice of; nodes with other names it calls by itself."""
 _WHY = (
     "the completed outputs belong to the run as it was; used for another one, they give a wrong answer without a word"
 )
@@ -80,8 +82,14 @@ class IdentityFamily:
 @st.composite
 def _groups(draw: st.DrawFn) -> Sequence[Trial]:
     spec = draw(specs(failures=False))
-    stopped = draw(st.sampled_from(_stops(spec)))
-    changes = draw(st.lists(st.sampled_from(changes_of(spec)), min_size=1, max_size=3, unique=True))
+    stops = _stops(spec)
+    # The later it was killed, the more there is to take for another run's.
+    killed_late = [stop for stop in stops if stop.startswith(_KILLED)][-1:]
+    stopped = draw(st.sampled_from([*stops, *killed_late * len(stops)]))
+    changes = changes_of(spec)
+    unsafe = [change for change in changes if change[0] in _UNSAFE]
+    drawn = st.lists(st.sampled_from([*unsafe, *unsafe, *changes]), min_size=1, max_size=3, unique=True)
+    changes = draw(drawn)
     return [Trial(IdentityFamily.name, spec, (stopped, *change)) for change in changes]
 
 
