@@ -85,10 +85,9 @@ def executor(  # noqa: PLR0917 - click passes them by name
     interrupted, with a store that fails), and resumed; each is held against an undisturbed run, and against what the
     pipeline alone says is due.
     """
-    from .show_campaign import run_executor
+    from .show_campaign import run_executor, run_watched
 
+    run = run_executor if target is None else run_watched
     raise SystemExit(
-        run_executor(
-            target, examples=examples, seed=seed, budget=budget, only=only, confirm=confirm, json_file=json_file
-        )
+        run(target, examples=examples, seed=seed, budget=budget, only=only, confirm=confirm, json_file=json_file)
     )

@@ -6,10 +6,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 from rich.text import Text
@@ -20,12 +21,15 @@ from .crash.tokens import BadTokenError
 from .report.json_file import written
 from .report.terminal import StepDisplay, clause_table, console_for, print_findings, print_notes
 from .verdicts import Verdict
+from .watched import SilentEndError, can_watch, watched
 
 __all__ = ["run_campaign_replay", "run_executor"]
 
 _LOG_SECONDS = 10.0
 """How often a log that is no terminal gets a line."""
 _MOST_REASONS = 3
+_MOST_SECONDS_OF_SILENCE = 180.0
+"""Longer than any scenario, import or confirmation takes."""
 
 
 def run_executor(
@@ -37,8 +41,12 @@ def run_executor(
     only: tuple[str, ...],
     confirm: bool,
     json_file: Path | None,
+    told: Callable[[], None] = lambda: None,
 ) -> int:
-    """Prove an executor, show what came, and return the exit code. Raises `UnusableError`."""
+    """Prove an executor, show what came, and return the exit code. `told` is called at each progress.
+
+    Raises `UnusableError`.
+    """
     console = console_for()
     try:
         with _asked_to_stop() as stopped, StepDisplay(console, "scenarios") as display:
@@ -49,7 +57,7 @@ def run_executor(
                 budget=budget,
                 only=only,
                 confirm=confirm,
-                on_progress=_Shown(display, stopped),
+                on_progress=_Shown(display, stopped, told),
             )
     except CampaignError as error:
         raise UnusableError(str(error)) from error
@@ -57,6 +65,28 @@ def run_executor(
         click.echo("interrupted", err=True)
         return INTERRUPTED
     return _end(report, json_file)
+
+
+def run_watched(target: str | None, **options: Any) -> int:
+    """Like `run_executor`, for an executor of somebody's own: it may end its process, or block it."""
+    if not can_watch():
+        return run_executor(target, **options)
+
+    def work(told: Callable[[], None]) -> int:
+        try:
+            return run_executor(target, **options, told=told)
+        except click.ClickException as error:
+            error.show()
+            return error.exit_code
+
+    try:
+        return watched(work, silence=_MOST_SECONDS_OF_SILENCE)
+    except SilentEndError as error:
+        message = f"{target} cannot be judged: {error}"
+        if not error.has_begun:
+            raise UnusableError(message) from error
+        click.echo(f"FAIL  {message}", err=True)
+        return FAILED
 
 
 def run_campaign_replay(text: str) -> int:
@@ -126,9 +156,10 @@ def _about(report: CampaignReport) -> list[str]:
 class _Shown:
     """Shows the progress of a campaign: a bar on a terminal, a line now and then in a log."""
 
-    def __init__(self, display: StepDisplay, stopped: threading.Event) -> None:
+    def __init__(self, display: StepDisplay, stopped: threading.Event, told: Callable[[], None]) -> None:
         self._display = display
         self._stopped = stopped
+        self._told = told
         self._done = 0
         self._total: int | None = None
         self._broken: tuple[str, ...] = ()
@@ -136,6 +167,7 @@ class _Shown:
         self._telling = ""
 
     def __call__(self, progress: CampaignProgress) -> None:
+        self._told()
         if self._stopped.is_set():
             raise KeyboardInterrupt
         if progress.total is not None and progress.total != self._total:
