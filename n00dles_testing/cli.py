@@ -220,7 +220,7 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0, min_open=True),
+    type=click.FloatRange(0, 86400, min_open=True),
     metavar="SECONDS",
     help="How long a life may take; the import of the target may take four times as long. Default: 30.",
 )

@@ -24,6 +24,8 @@ from .undisturbed import observe
 
 __all__ = ["DEFAULT_TIME_LIMIT", "explore"]
 
+_LONGEST_TIME_LIMIT = 86_400.0
+
 DEFAULT_TIME_LIMIT = 30.0
 """Seconds that a life may take."""
 
@@ -72,6 +74,10 @@ def explore(
     Raises `ExplorationError` if there is nothing to explore: the target cannot be imported, or fails undisturbed.
     """
     started = time.monotonic()
+    if not 0 < time_limit <= _LONGEST_TIME_LIMIT:
+        raise ExplorationError(
+            f"time_limit={time_limit!r} is no time for a life; it is in seconds, at most {_LONGEST_TIME_LIMIT:g}."
+        )
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
     at = [at] if isinstance(at, str) else at

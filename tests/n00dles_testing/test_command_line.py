@@ -323,3 +323,11 @@ def test_an_interrupted_check_ends_its_processes_and_leaves_no_folder(tmp_path: 
     assert check.returncode == 130
     assert said == "interrupted; the store's processes are ended and the temporary folder is removed\n"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seconds", ["inf", "nan", "0", "-1", "1e300"])
+def test_explore_refuses_a_time_limit_that_is_none(seconds: str) -> None:
+    done = command("explore", BODY, "--time-limit", seconds)
+
+    assert done.exit_code == 2
+    assert "--time-limit" in done.output or "is no time for a life" in done.output
