@@ -295,7 +295,8 @@ def test_a_budget_spreads_the_scenarios_and_the_report_counts_what_was_left_out(
     assert str(report.rows[0].point) == "before-create"
 
 
-def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on() -> None:
+def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    from n00dles_testing.crash import player as player_module
     from n00dles_testing.crash.backends import prepare
     from n00dles_testing.crash.player import Player
     from n00dles_testing.crash.tokens import Token
@@ -304,6 +305,8 @@ def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on() ->
         pipelines.chain, store="memory://", mode="in-process", environment=None, executor=None, time_limit=1
     )
     inputs = {"topic": "two words", "tags": ["a"], "n": 1.0}
+    # What other tests have imported from files is on the import path by now.
+    monkeypatch.setattr(player_module, "import_path", lambda: ("src",))
     player = Player(setup, inputs, Path(), environment=None, paid=None, time_limit=1)
     plan = (Point.parse("after-save:draft"), Point.parse("during:edit"))
 
@@ -313,7 +316,7 @@ def test_the_command_that_replays_a_scenario_carries_all_that_it_depends_on() ->
     words, _, token = command.rpartition(" ")
     assert words == "n00dles-testing replay"
     assert Token.decode(token) == Token(
-        "tests.n00dles_testing.crash.pipelines:chain", inputs, "memory://", "in-process", plan
+        "tests.n00dles_testing.crash.pipelines:chain", inputs, "memory://", "in-process", plan, path=("src",)
     )
 
 
