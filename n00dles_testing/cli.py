@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .command_executor import executor
+from .option_types import BudgetOption, ReportFile
 
 __all__ = ["UnusableError", "main"]
 
@@ -43,38 +44,6 @@ class UnusableError(click.ClickException):
     """What was named cannot be used: told without the usage, which was right."""
 
     exit_code = USAGE
-
-
-class _JSONFile(click.Path):
-    """A file to write a report to, tried before the work and not after it."""
-
-    name = "file"
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from .report.json_file import check_writable
-
-        path = Path(str(super().convert(value, param, ctx)))
-        if problem := check_writable(path):
-            self.fail(problem, param, ctx)
-        return path
-
-
-class _Budget(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only
-    """A number of scenarios, or a time."""
-
-    name = "budget"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from .crash.budget import Budget
-
-        try:
-            Budget.read(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        return value
 
 
 class _Group(click.Group):
@@ -140,7 +109,7 @@ that is named; that one is neither read nor written. Of another URL, {{location}
     metavar="SECONDS",
     help="A call that takes longer is killed, and fails; so is a clause that takes ten times as long.",
 )
-@click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
 def check(target: str, clauses: tuple[str, ...], seed: int, limit: float, json_file: Path | None) -> None:
     """Check whether a state store keeps the contract.
 
@@ -201,7 +170,7 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
 )
 @click.option(
     "--budget",
-    type=_Budget(),
+    type=BudgetOption(),
     metavar="N|TIME",
     help="At most N scenarios, or as many as there is time for (30s, 5m), spread over the run.",
 )
@@ -233,7 +202,7 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
 @click.option(
     "--llm", type=click.Choice(["auto", "off"]), default="auto", show_default=True, help="The fake LLM server."
 )
-@click.option("--json", "json_file", type=_JSONFile(), metavar="FILE", help="Write the report for other programs.")
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
 def explore(
     target: str,
     typed: tuple[str, ...],

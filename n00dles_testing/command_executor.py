@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import click
 
+from .option_types import ReportFile, TimeOption
+
 __all__ = ["executor"]
-
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-class _Budget(click.ParamType[float]):
-    """A time: `60s`, `5m`, or a number of seconds."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, float):
-            return value
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([smh]?)", str(value).strip())
-        if match is None or float(match[1]) <= 0:
-            self.fail(f"{value!r} is no time: write it as 60s, or 5m.", param, ctx)
-        return float(match[1]) * _SECONDS[match[2] or "s"]
-
-
-class _Report(click.Path):
-    """A file to write a report to, tried before the work and not after it."""
-
-    name = "file"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from .report.json_file import check_writable
-
-        path = Path(str(super().convert(value, param, ctx)))
-        if problem := check_writable(path):
-            self.fail(problem, param, ctx)
-        return path
 
 
 @click.command(
@@ -60,14 +30,14 @@ Exit codes:
 @click.option("--examples", type=click.IntRange(1), metavar="N", help="Try N scenarios. Default: 1000.")
 @click.option(
     "--budget",
-    type=_Budget(),
+    type=TimeOption(),
     metavar="TIME",
     help="Try for so long: 60s, 5m. Without --examples it is the only limit.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides what is drawn.")
 @click.option("--only", multiple=True, metavar="ID", help="Only this clause, as E06. May be repeated.")
 @click.option("--confirm/--no-confirm", default=True, help="Try what was found with real processes as well.")
-@click.option("--json", "json_file", type=_Report(), metavar="FILE", help="Write the report for other programs.")
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
 def executor(  # noqa: PLR0917 - click passes them by name
     target: str | None,
     examples: int | None,

@@ -331,3 +331,17 @@ def test_explore_refuses_a_time_limit_that_is_none(seconds: str) -> None:
 
     assert done.exit_code == 2
     assert "--time-limit" in done.output or "is no time for a life" in done.output
+
+
+def test_the_command_works_with_the_oldest_click_that_it_asks_for() -> None:
+    """Types of parameters are generic since click 8.2, and 8.1 is enough."""
+    as_it_was = (
+        "import click\n"
+        "def refuse(*_): raise TypeError(\"type 'ParamType' is not subscriptable\")\n"
+        "click.ParamType.__class_getitem__ = refuse\n"
+        "import n00dles_testing.cli, n00dles_testing.command_executor\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", as_it_was], capture_output=True, text=True, cwd=ROOT, check=False)
+
+    assert done.returncode == 0, done.stderr

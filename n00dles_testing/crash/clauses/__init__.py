@@ -7,53 +7,17 @@ of n00dles it is built. `occasions` counts how often a scenario could have broke
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
+
 from ..case import Clause
-from . import (
-    e01_durable_before_dispatch,
-    e02_no_completed_node_again,
-    e03_only_in_flight_again,
-    e04_same_output,
-    e05_same_calls,
-    e06_fan_out,
-    e07_branch,
-    e08_names,
-    e09_identity,
-    e10_failing_node,
-    e11_attempts,
-    e12_store_fault,
-    e13_cancel,
-    e14_failing_sibling,
-    e15_unstorable,
-    e16_two_executors,
-    e17_finished_stays_finished,
-    e18_chains,
-)
 
 __all__ = ["CLAUSES", "JUDGED", "related"]
 
-CLAUSES: tuple[Clause, ...] = tuple(
-    module.CLAUSE
-    for module in (
-        e01_durable_before_dispatch,
-        e02_no_completed_node_again,
-        e03_only_in_flight_again,
-        e04_same_output,
-        e05_same_calls,
-        e06_fan_out,
-        e07_branch,
-        e08_names,
-        e09_identity,
-        e10_failing_node,
-        e11_attempts,
-        e12_store_fault,
-        e13_cancel,
-        e14_failing_sibling,
-        e15_unstorable,
-        e16_two_executors,
-        e17_finished_stays_finished,
-        e18_chains,
-    )
-)
+_FILES = sorted(found.name for found in pkgutil.iter_modules(__path__) if re.match(r"e[0-9]{2}_", found.name))
+
+CLAUSES: tuple[Clause, ...] = tuple(importlib.import_module(f"{__name__}.{name}").CLAUSE for name in _FILES)
 """All clauses. Those without a `check` cannot be told from one scenario; the campaign tries them in its own way."""
 
 JUDGED: tuple[Clause, ...] = tuple(clause for clause in CLAUSES if clause.check is not None)

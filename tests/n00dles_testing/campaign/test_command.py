@@ -50,6 +50,7 @@ def test_a_fault_ends_with_1_and_its_line_replays_it() -> None:
         (["executor", "nowhere.py:executor"], "nowhere.py"),
         (["executor", "--only", "E99"], "there is no clause E99"),
         (["executor", "--budget", "soon"], "'soon' is no time: write it as 60s, or 5m."),
+        (["executor", "--budget", "60"], "'60' is no time: write it as 60s, or 5m."),
         (["executor", "--examples", "0"], "0 is not in the range"),
         (["replay", "c1damaged"], "no token of a campaign"),
     ],
