@@ -6,7 +6,8 @@ import contextlib
 import secrets
 import shlex
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from .registry import Clause, select
 from .report import StoreReport, grade
 from .target import Workspace
 
-__all__ = ["Progress", "check_store"]
+__all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
 
 DEFAULT_LIMIT = 20.0
 _CALLS_WORTH = 10
@@ -73,13 +74,34 @@ def check_store(
     """
     selected = select(clauses)
     started = time.monotonic()
-    with Workspace(target) as workspace, _Runner(target, workspace.root, seed, limit, progress or _Nobody()) as runner:
+    with open_runner(target, seed=seed, limit=limit, progress=progress) as runner:
         results = runner.run(selected)
         notes = (runner.note, *runner.notes())
     return StoreReport(target, tuple(results), grade(results), notes, seed, time.monotonic() - started)
 
 
-class _Runner:
+@contextmanager
+def open_runner(
+    target: str,
+    *,
+    seed: int = 0,
+    limit: float = DEFAULT_LIMIT,
+    folder: Path | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Runner]:
+    """Open a store and yield what checks it, clause by clause; its processes are ended on leaving.
+
+    Locations are made in `folder`, which is the caller's and is left as it is; without one, in a temporary folder that
+    is removed. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see `check_store`.
+    """
+    with contextlib.ExitStack() as stack:
+        root = folder or stack.enter_context(Workspace(target)).root
+        runner = stack.enter_context(Runner(target, root, seed, limit, progress or _Nobody()))
+        runner.start()
+        yield runner
+
+
+class Runner:
     """Listens to a worker process, and starts another one when the store has ended it."""
 
     def __init__(self, target: str, folder: Path, seed: int, limit: float, progress: Progress) -> None:
@@ -94,19 +116,18 @@ class _Runner:
         self._starts = 0
         self._printed = ""
 
-    def __enter__(self) -> _Runner:
+    def __enter__(self) -> Runner:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop()
 
     def run(self, clauses: Sequence[Clause]) -> list[ClauseResult]:
-        self._start()
         self._progress.started([(clause.id, clause.title) for clause in clauses], self.note)
         results = []
         for clause in clauses:
             self._progress.clause_started(clause.id)
-            results.append(self._check(clause))
+            results.append(self.check(clause))
             self._progress.clause_ended(results[-1])
         return results
 
@@ -117,7 +138,7 @@ class _Runner:
             return ()
         return (f"printed while it was checked: {self._printed.strip()[-_PRINTED_TAIL:]}",)
 
-    def _start(self) -> HelperProcess:
+    def start(self) -> HelperProcess:
         """Start a worker; the first one also tries whether the store opens at all."""
         if self._worker is not None:
             return self._worker
@@ -158,11 +179,11 @@ class _Runner:
             with worker:
                 self._printed += worker.output()
 
-    def _check(self, clause: Clause) -> ClauseResult:
+    def check(self, clause: Clause) -> ClauseResult:
         """Have one clause checked; whatever happens to the worker, a result comes out."""
         began = time.monotonic()
         story = _Story()
-        worker = self._start()
+        worker = self.start()
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send({"clause": clause.id})
         while True:
