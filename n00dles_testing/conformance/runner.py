@@ -123,6 +123,7 @@ class Runner:
         self._stop()
 
     def run(self, clauses: Sequence[Clause]) -> list[ClauseResult]:
+        """Check these clauses, one after the other, and tell the progress."""
         self._progress.started([(clause.id, clause.title) for clause in clauses], self.note)
         results = []
         for clause in clauses:
