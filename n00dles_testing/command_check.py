@@ -11,7 +11,7 @@ from rich.text import Text
 from n00dles.errors import ConfigurationError
 
 from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
-from .conformance import StoreReport, check_store, select
+from .conformance import Capability, StoreReport, check_store, select
 from .report.escape import one_line
 from .report.json_file import written
 from .report.terminal import StepDisplay, clause_line, clause_table, console_for, print_findings, print_notes
@@ -72,6 +72,11 @@ class _Shown:
 
     def clause_ended(self, result: ClauseResult) -> None:
         self._display.done(clause_line(result), important=not result.ok)
+
+    def probing(self, capability: str) -> None:
+        self._display.at(f"is it {capability}?")
+
+    def probed(self, capability: Capability) -> None: ...
 
 
 def _grade(report: StoreReport) -> Text:

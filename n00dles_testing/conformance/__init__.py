@@ -7,8 +7,28 @@ the checks must catch are in `mutants`.
 
 from __future__ import annotations
 
+from .capabilities import CAPABILITIES, Capability, Outcome
+from .claims import Claims
+from .gaps import Gap, GapState
 from .registry import Clause, clause, implemented, select
-from .report import Grade, StoreReport, grade
+from .report import Grade, ReaderReport, StoreReport, grade
 from .runner import Progress, check_store
 
-__all__ = ["Clause", "Grade", "Progress", "StoreReport", "check_store", "clause", "grade", "implemented", "select"]
+__all__ = [
+    "CAPABILITIES",
+    "Capability",
+    "Claims",
+    "Clause",
+    "Gap",
+    "GapState",
+    "Grade",
+    "Outcome",
+    "Progress",
+    "ReaderReport",
+    "StoreReport",
+    "check_store",
+    "clause",
+    "grade",
+    "implemented",
+    "select",
+]

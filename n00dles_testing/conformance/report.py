@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from ..verdicts import ClauseResult, Verdict, overall
+from ..verdicts import ClauseResult, Verdict
+from .capabilities import Capability
+from .claims import Claims
 from .contract import LEVELS, PLAINLY, level_title
+from .gaps import Gap, GapState
 from .registry import implemented
 
-__all__ = ["Grade", "StoreReport", "grade"]
+__all__ = ["Grade", "ReaderReport", "StoreReport", "grade"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,31 @@ class Grade:
 
 
 @dataclass(frozen=True, slots=True)
+class ReaderReport:
+    """What the out-of-band reader was good for: its `name`, how many records were `compared`, and its own `fault`.
+
+    The fault is a sentence, empty if there is none. It is the reader's, never the store's; what was asked for was then
+    not done, so the run fails.
+    """
+
+    name: str
+    compared: int
+    fault: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {"name": self.name, "compared": self.compared, "fault": self.fault, "ok": not self.fault}
+
+
+@dataclass(frozen=True, slots=True)
 class StoreReport:
-    """All about one check of one store. `notes` are sentences about the target; `seconds` is wall time."""
+    """All about one check of one store.
+
+    `results` has one entry for each clause that was tried, and `grade` the level that follows. `claims` is what the
+    store's author says, `capabilities` each of the six with what its probe has seen (empty if only some clauses were
+    asked for), `gaps` the declared known gaps with what became of them, and `reader` is there if an out-of-band reader
+    was. `notes` are sentences about the target, the first of them what the suite does with it; `seconds` is wall time.
+    """
 
     target: str
     results: tuple[ClauseResult, ...]
@@ -37,23 +63,70 @@ class StoreReport:
     notes: tuple[str, ...]
     seed: int
     seconds: float
+    claims: Claims = field(default_factory=Claims)
+    capabilities: tuple[Capability, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    reader: ReaderReport | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether nothing failed or was vacuous, and at least one clause has passed."""
-        return overall(result.verdict for result in self.results).ok and any(
-            result.verdict is Verdict.PASS for result in self.results
+        """Whether at least one clause has passed, and there is no `problem`."""
+        return any(result.verdict is Verdict.PASS for result in self.results) and not self.problems
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """All that makes the run fail, a sentence each: known gaps are none, claims that are not kept are."""
+        excused = {gap.clause for gap in self.gaps if gap.state is GapState.KNOWN}
+        return (
+            *(
+                f"{each.clause} {each.verdict.value}"
+                for each in self.results
+                if not each.ok and each.clause not in excused
+            ),
+            *(gap.text for gap in self.gaps if not gap.ok),
+            *(f"{each.name} is claimed, and denied: {each.proof}" for each in self.capabilities if not each.ok),
+            *([self._level_problem] if self._level_problem else []),
+            *([self.reader.fault] if self.reader is not None and self.reader.fault else []),
         )
 
+    @property
+    def level_kept(self) -> bool | None:
+        """Whether the claimed level was reached; None if none is claimed, or not all clauses of it were asked for."""
+        claimed = self.claims.level
+        if claimed is None:
+            return None
+        if self.grade.level is not None and self.grade.level >= claimed:
+            return True
+        tried = {result.clause for result in self.results}
+        checked = {each.id for each in implemented()}
+        wanted = {id_ for level in range(1, claimed + 1) for id_ in LEVELS[level][1]}
+        return False if wanted & checked <= tried else None
+
+    @property
+    def _level_problem(self) -> str:
+        if self.level_kept is not False:
+            return ""
+        reached = level_title(self.grade.level or 0)
+        return f"level {self.claims.level} is claimed ({self.claims.source}), and {reached} was reached"
+
     def to_dict(self) -> dict[str, Any]:
-        """Return it in plain JSON types."""
+        """Return it in plain JSON types; the parts as their own `to_dict` has them.
+
+        `claims` has `level`, `capabilities`, `source` (where they are claimed, in words, or "") and `level_kept`
+        (true, false, or null: nothing claimed, or not all of it asked for).
+        """
         return {
             "target": self.target,
             "ok": self.ok,
+            "problems": list(self.problems),
             "level": self.grade.level,
             "grade": self.grade.text,
             "not_implemented": list(self.grade.not_implemented),
             "results": [result.to_dict() for result in self.results],
+            "claims": {**self.claims.to_dict(), "level_kept": self.level_kept},
+            "capabilities": [each.to_dict() for each in self.capabilities],
+            "gaps": [gap.to_dict() for gap in self.gaps],
+            "reader": None if self.reader is None else self.reader.to_dict(),
             "notes": list(self.notes),
             "seed": self.seed,
             "seconds": self.seconds,

@@ -14,6 +14,7 @@ from typing import Protocol
 from n00dles.errors import ConfigurationError
 
 from ..verdicts import ClauseResult, Finding, Verdict
+from .capabilities import Capability
 from .journal import shorten
 from .processes import HelperProcess, describe_exit
 from .registry import Clause, select
@@ -46,6 +47,12 @@ class Progress(Protocol):
     def clause_ended(self, result: ClauseResult) -> None:
         """A check has ended."""
 
+    def probing(self, capability: str) -> None:
+        """A capability is probed; all clauses have ended then."""
+
+    def probed(self, capability: Capability) -> None:
+        """A probe has ended."""
+
 
 class _Nobody:
     def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None: ...
@@ -56,6 +63,10 @@ class _Nobody:
 
     def clause_ended(self, result: ClauseResult) -> None: ...
 
+    def probing(self, capability: str) -> None: ...
+
+    def probed(self, capability: Capability) -> None: ...
+
 
 def check_store(
     target: str,
@@ -63,14 +74,18 @@ def check_store(
     clauses: Iterable[str] = (),
     seed: int = 0,
     limit: float = DEFAULT_LIMIT,
+    claims: Path | None = None,
+    reader: str | None = None,
     progress: Progress | None = None,
 ) -> StoreReport:
     """Check a store and return what became of each clause, and what was not tried.
 
-    `target` is a URL, `module:factory` or `path/to/file.py:factory`; `clauses` are ids, all if empty. A call of
-    the store that takes longer than `limit` seconds, or a clause that takes ten times as long, is killed and FAILs. The
-    seed decides the values that are drawn. Raises
-    `ConfigurationError` if the target cannot be opened at all, and `KeyError` for an unknown clause.
+    `target` is a URL, `module:factory`, `path/to/file.py:factory`, or the name of an entry point; `clauses` are ids,
+    all if empty, and only then the capabilities are probed. A call of the store that takes longer than `limit` seconds,
+    or a clause that takes ten times as long, is killed and FAILs. The seed decides the values that are drawn. `claims`
+    is a TOML file (see `claims`), `reader` the `module:function` of an out-of-band reader. Raises `ConfigurationError`
+    if the target cannot be opened at all, or the claims or the reader mean nothing, and `KeyError` for an unknown
+    clause.
     """
     selected = select(clauses)
     started = time.monotonic()
