@@ -1,4 +1,4 @@
-"""What is checked: a URL, or a factory, and where its data goes.
+"""What is checked: a URL, or a factory (also one that a package registers), and where its data goes.
 
 The suite never works on the user's own data. It asks for *locations*: fresh, empty folders below one temporary folder.
 A factory gets the folder as a string; of a `sqlite://` URL a copy is used that lies in the folder.
@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from n00dles.errors import ConfigurationError
 from n00dles.stores.urls import open_store
 
 from ..factories import takes_location
+from ..registered import load_registered
+from .claims import Claims
 from .instance import Instance
 
 __all__ = ["StoreTarget", "Workspace", "sqlite_path"]
@@ -29,17 +31,19 @@ class StoreTarget:
 
     `takes_location` says whether it can be opened on locations of the suite's choice; without, every instance is
     opened in the same way and whether they share data is for the store to know. `note` tells the user what the suite
-    does with the target.
+    does with the target. `claims` is what the factory says of itself, `reader` its attribute of that name, as it is.
     """
 
     text: str
     takes_location: bool
     note: str
     _open: Callable[[str | None], Any]
+    claims: Claims = field(default_factory=Claims)
+    reader: Any = None
 
     @classmethod
     def parse(cls, text: str) -> StoreTarget:
-        """Read a URL, `module:factory` or `path/to/file.py:factory`. Raises `ConfigurationError`."""
+        """Read a URL, `module:factory`, `path/to/file.py:factory` or a registered name. Raises `ConfigurationError`."""
         return _url_target(text) if "://" in text else _factory_target(text)
 
     async def open(self, location: str | None) -> Instance:
@@ -122,12 +126,10 @@ def _below(url: str, name: str) -> str:
 def _factory_target(text: str) -> StoreTarget:
     from ..targets import load_target
 
-    if ":" not in text:
-        raise ConfigurationError(
-            f"{text!r} is no store: write a URL (sqlite:///{text}), package.module:factory, or path/to/file.py:factory."
-        )
-    factory = load_target(text, "store")
+    factory = load_target(text, "store") if ":" in text else load_registered(text)
+    claims = Claims.from_attribute(getattr(factory, "claims", None), text)
+    reader = getattr(factory, "reader", None)
     if takes_location(text, factory):
-        return StoreTarget(text, True, "the factory gets fresh temporary folders", factory)
+        return StoreTarget(text, True, "the factory gets fresh temporary folders", factory, claims, reader)
     note = "the factory takes no location: whether its stores share their data is found out by probing"
-    return StoreTarget(text, False, note, lambda _: factory())
+    return StoreTarget(text, False, note, lambda _: factory(), claims, reader)
