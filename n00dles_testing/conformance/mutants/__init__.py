@@ -8,10 +8,20 @@ clauses see it.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import pkgutil
 from dataclasses import dataclass
 
-__all__ = ["Mutant", "all_mutants", "correct_stores"]
+__all__ = ["Mutant", "all_mutants", "correct_stores", "left_out"]
+
+_CORRECT = {
+    "correct:JSONFiles": None,
+    "correct:AppendOnlyLog": None,
+    "correct:FilesWithRevisions": None,
+    "correct_sqlite:SQLiteRollback": None,
+    "correct_lmdb:LMDBRuns": "lmdb",
+}
+"""The correct stores of this folder, and the package that each needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,5 +47,15 @@ def all_mutants() -> tuple[Mutant, ...]:
 
 
 def correct_stores() -> tuple[str, ...]:
-    """Return the targets of the correct stores that the mutants are made from."""
-    return tuple(f"{__name__}.correct:{name}" for name in ("JSONFiles", "AppendOnlyLog", "FilesWithRevisions"))
+    """Return the targets of the correct stores, of as different a make as can be, that can be opened here."""
+    missing = left_out()
+    return tuple(target for name in _CORRECT if (target := f"{__name__}.{name}") not in missing)
+
+
+def left_out() -> dict[str, str]:
+    """Return the correct stores that cannot be opened here, each with the reason."""
+    return {
+        f"{__name__}.{name}": f"{package} is not installed; `pip install {package}` has this store checked as well"
+        for name, package in _CORRECT.items()
+        if package is not None and importlib.util.find_spec(package) is None
+    }
