@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from .crash.processes import die_with_parent
+from .parent import die_with_parent
 
 __all__ = ["SilentEndError", "can_watch", "watched"]
 

@@ -1,28 +1,36 @@
-"""Another process that opens the store under test; started by `HelperProcess` with two descriptors as arguments.
+"""Another process that opens the store under test: a fresh interpreter (`main`), or a fork of the nursery.
 
-The first message names the target; every other one asks for one call. Replies go over the given descriptors, never
-over stdout, which belongs to the store. A message with `die` makes the process kill itself with SIGKILL as its next act
+Each message asks for one call, or for one procedure of the suite. Replies go over the given descriptors, never over
+stdout, which belongs to the store. A message with `die` makes the process kill itself with SIGKILL as its next act
 after the acknowledgement is sent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from n00dles.context import PipelineContext
 
 from ..channel import Channel
+from .expect import BrokenClause, VacuousCheck
 from .instance import Instance
 from .records import Record
 from .scenario import describe
 from .target import StoreTarget
 from .touched import Touched
 
-__all__ = ["main"]
+__all__ = ["Procedure", "main", "name_of", "serve"]
+
+Procedure = Callable[..., Awaitable[dict[str, Any]]]
+"""Called with the target, the location, and whatever was passed along."""
+
+_OURS = f"{__package__.partition('.')[0]}."
 
 
 class _Child:
@@ -34,15 +42,19 @@ class _Child:
         self._touched: Touched | None = None
 
     async def serve(self) -> None:
-        while (message := await asyncio.to_thread(self._channel.receive)) is not None:
+        while (message := await _next(self._channel)) is not None:
             try:
                 reply = await self._answer(message)
+            except VacuousCheck as nothing:
+                self._channel.send({"vacuous": str(nothing)})
+            except BrokenClause as broken:
+                self._channel.send({"broken": broken.message, "details": broken.details})
             except (Exception, SystemExit) as error:
                 self._channel.send({"raised": describe(error)})
-                continue
-            self._channel.send({"ok": True, **reply})
-            if message.get("die"):
-                os.kill(os.getpid(), signal.SIGKILL)
+            else:
+                self._channel.send({"ok": True, **reply})
+                if message.get("die"):
+                    os.kill(os.getpid(), signal.SIGKILL)
 
     async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         match message["do"]:
@@ -56,6 +68,9 @@ class _Child:
                 instance, self._instance = self._instance, None
                 if instance is not None:
                     await instance.close()
+            case "perform":
+                procedure = _named(message["procedure"])
+                return {"came": await procedure(self._target, message["location"], **message["arguments"])}
             case _:
                 return await self._call(message, message["run_id"])
         return {}
@@ -81,12 +96,48 @@ class _Child:
         return {}
 
 
+def name_of(procedure: Procedure) -> str:
+    """Return the name by which another process finds a procedure. Raises `ValueError` for one that it would not."""
+    name = f"{procedure.__module__}:{procedure.__qualname__}"
+    if _named(name) is not procedure:
+        raise ValueError(f"{name} is no function at the top of its module")
+    return name
+
+
+def _named(name: str) -> Procedure:
+    module, _, function = name.partition(":")
+    if not module.startswith(_OURS) or not function.isidentifier():
+        raise ValueError(f"{name} is no procedure of the suite")
+    procedure: Procedure = getattr(importlib.import_module(module), function)
+    return procedure
+
+
+async def _next(channel: Channel) -> dict[str, Any] | None:
+    """Wait for a message without a thread: a process that forks must have only one."""
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            return channel.receive(0)
+        except TimeoutError:
+            has_come = asyncio.Event()
+            loop.add_reader(channel.fileno(), has_come.set)
+            try:
+                await has_come.wait()
+            finally:
+                loop.remove_reader(channel.fileno())
+
+
+async def serve(channel: Channel, target: StoreTarget) -> None:
+    """Do what is asked for until the other end hangs up."""
+    await _Child(channel, target).serve()
+
+
 def main(reads: str, writes: str) -> None:
-    """Serve until the other end hangs up; the arguments are the numbers of two inherited descriptors."""
+    """Serve in a fresh interpreter; the arguments are two inherited descriptors, the first message names the target."""
     channel = Channel(int(reads), int(writes))
     start = channel.receive()
     if start is not None:
-        asyncio.run(_Child(channel, StoreTarget.parse(start["target"])).serve())
+        asyncio.run(serve(channel, StoreTarget.parse(start["target"])))
     sys.stdout.flush()
     # A store may have left threads behind that would keep the process.
     os._exit(0)

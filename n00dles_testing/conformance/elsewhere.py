@@ -7,8 +7,10 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from .child import Procedure, name_of
 from .expect import BrokenClause, VacuousCheck
-from .processes import HelperProcess, describe_exit
+from .nursery import NurseryGoneError
+from .processes import HelperProcess, OtherProcess, describe_exit
 from .records import Record, show
 
 if TYPE_CHECKING:
@@ -21,23 +23,32 @@ _KILLED = -9
 
 
 class Elsewhere:
-    """A fresh interpreter that opens the location of a scenario; its calls are told in the scenario's story.
+    """A process that opens the location of a scenario; its calls are told in the scenario's story.
 
     What the store acknowledges there counts as acknowledged. With `then_die` the process kills itself with SIGKILL
     right after the acknowledgement has been sent; `VacuousCheck` is raised if that did not happen.
     """
 
-    def __init__(self, scenario: Scenario, process: HelperProcess) -> None:
+    def __init__(self, scenario: Scenario, process: OtherProcess) -> None:
         self._scenario = scenario
         self._process = process
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, scenario: Scenario) -> AsyncIterator[Self]:
-        """Start the process, and end it on leaving."""
-        with HelperProcess("n00dles_testing.conformance.child") as process:
-            process.channel.send({"target": scenario.subject.target.text})
+    async def started(cls, scenario: Scenario, *, fresh: bool = False) -> AsyncIterator[Self]:
+        """Start the process, a fork or a fresh interpreter, and end it on leaving."""
+        with _fresh(scenario) if fresh else _forked(scenario) as process:
             yield cls(scenario, process)
+
+    async def perform(self, procedure: Procedure, **arguments: Any) -> dict[str, Any]:
+        """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
+
+        For what needs a process of its own: threads, event loops, forks, kills. Raises `BrokenClause` or `VacuousCheck`
+        if the procedure does, and `BrokenClause` if it raises anything else, or the process ends.
+        """
+        message = {"do": "perform", "procedure": name_of(procedure), "arguments": arguments}
+        came: dict[str, Any] = (await self._ask(procedure.__name__.replace("_", " ").strip(), message))["came"]
+        return came
 
     async def create(self, inputs: Mapping[str, Any], *, then_die: bool = False) -> str:
         """Create a run that the store does not know; return its id."""
@@ -93,10 +104,16 @@ class Elsewhere:
             self._scenario.journal.outcome(step, f"the process {describe_exit(status)}")
             details = (("printed", self._process.output()[-500:] or "nothing"),)
             raise BrokenClause(f"the process {describe_exit(status)} during {text.partition('(')[0]}", details)
+        if "vacuous" in reply:
+            raise VacuousCheck(reply["vacuous"])
+        if "broken" in reply:
+            self._scenario.journal.outcome(step, "broken")
+            raise BrokenClause(reply["broken"], tuple((label, text) for label, text in reply["details"]))
         if "raised" in reply:
             self._scenario.journal.outcome(step, f"raised {reply['raised']}")
             raise BrokenClause(f"{text.partition('(')[0]} in another process raised {reply['raised']}")
         came = str(Record.from_dict(reply["record"])) if "record" in reply else "acknowledged"
+        came = show(reply["came"]) if "came" in reply else came
         self._scenario.journal.outcome(step, came)
         if then_die:
             await self._see_it_die()
@@ -114,3 +131,24 @@ class Elsewhere:
                 f"the process that was to die by SIGKILL after its acknowledgement {describe_exit(status)}, so nothing "
                 "was shown"
             )
+
+
+def _fresh(scenario: Scenario) -> OtherProcess:
+    process = HelperProcess("n00dles_testing.conformance.child")
+    process.channel.send({"target": scenario.subject.target.text})
+    return process
+
+
+def _forked(scenario: Scenario) -> OtherProcess:
+    """Fork the nursery, or start a fresh interpreter and note why."""
+    subject = scenario.subject
+    nursery = subject.nursery()
+    if nursery.unfit is None:
+        try:
+            return nursery.fork()
+        except NurseryGoneError:
+            nursery.unfit = "the process that is forked has ended"
+    note = f"other processes are fresh interpreters, no forks: {nursery.unfit}"
+    if note not in subject.notes:
+        subject.notes.append(note)
+    return _fresh(scenario)

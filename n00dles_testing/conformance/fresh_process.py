@@ -19,7 +19,7 @@ async def expect_in_a_fresh_process(s: Scenario, run_id: str, *, because: str) -
     await s.save(control, {"node": "plain text"})
     await s.close()
 
-    async with s.elsewhere() as other:
+    async with s.elsewhere(fresh=True) as other:
         if not await _is_found(s, other, control.run_id):
             s.subject.notes.append("not read in a fresh process: what is plain is not found there either (see C01)")
             return

@@ -1,4 +1,4 @@
-"""Starting the suite's other processes: fresh interpreters, never forks, so that nothing is carried over."""
+"""The suite's other processes: what all have in common, and fresh interpreters. Forks are in `nursery.py`."""
 
 from __future__ import annotations
 
@@ -8,40 +8,32 @@ import signal
 import subprocess
 import tempfile
 import time
-from typing import IO, Any
+from abc import ABC, abstractmethod
+from typing import IO, Any, Self
 
 from n00dles.errors import ConfigurationError
 
+from ..channel import Channel
 from ..interpreters import start_talking
 
-__all__ = ["HelperProcess", "describe_exit"]
+__all__ = ["HelperProcess", "OtherProcess", "describe_exit"]
 
 _TRACEBACK_WAIT = 0.5
 _OUTPUT_TAIL = 4000
 
 
-class HelperProcess:
-    """A fresh interpreter that runs one module of this package and talks over a channel.
+class OtherProcess(ABC):
+    """A process that talks over a channel; use as a context manager, which ends it.
 
-    What it (or the store in it) prints is kept apart and can be read with `output`. Use as a context manager: on exit
-    it is killed, with everything that it started, if it has not ended by itself.
+    What it (or the store in it) prints is kept apart and can be read with `output`.
     """
 
-    def __init__(self, module: str, *, own_group: bool = False) -> None:
-        """Start `module`. With `own_group`, it and its children form a group that `kill` ends together."""
-        if os.name != "posix":
-            raise ConfigurationError("checking a store needs POSIX: descriptors are handed to child processes.")
-        self._own_group = own_group
-        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
-        try:
-            self._process, self.channel = start_talking(
-                module, environment={"PYTHONUNBUFFERED": "1"}, output=self._output, own_session=own_group
-            )
-        except BaseException:
-            self._output.close()
-            raise
+    channel: Channel
 
-    def __enter__(self) -> HelperProcess:
+    def __init__(self) -> None:
+        self._output: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -50,15 +42,60 @@ class HelperProcess:
         self._output.close()
 
     @property
+    @abstractmethod
     def pid(self) -> int:
         """The process id."""
-        return self._process.pid
+
+    @abstractmethod
+    def wait(self, timeout: float) -> int | None:
+        """Wait for the end; return the exit status as `subprocess` does (-9: killed), or None if it is still there."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kill the process; return when it is gone."""
 
     def request(self, message: dict[str, Any], timeout: float | None = None) -> dict[str, Any] | None:
         """Send a message and wait for the reply; None if the process has ended instead."""
         with contextlib.suppress(BrokenPipeError):
             self.channel.send(message)
         return self.channel.receive(timeout)
+
+    def output(self) -> str:
+        """Return the end of what was printed so far, to stdout and stderr."""
+        size = self._size()
+        return self._read(max(0, size - _OUTPUT_TAIL)).decode(errors="replace")
+
+    def _size(self) -> int:
+        return os.fstat(self._output.fileno()).st_size
+
+    def _read(self, start: int) -> bytes:
+        return os.pread(self._output.fileno(), _OUTPUT_TAIL, start)
+
+
+class HelperProcess(OtherProcess):
+    """A fresh interpreter that runs one module of this package.
+
+    On leaving it is killed, with everything that it started, if it has not ended by itself.
+    """
+
+    def __init__(self, module: str, *, own_group: bool = False) -> None:
+        """Start `module`. With `own_group`, it and its children form a group that `kill` ends together."""
+        if os.name != "posix":
+            raise ConfigurationError("checking a store needs POSIX: descriptors are handed to child processes.")
+        super().__init__()
+        self._own_group = own_group
+        try:
+            self._process, self.channel = start_talking(
+                module, environment={"PYTHONUNBUFFERED": "1"}, output=self._output, own_session=own_group
+            )
+        except BaseException:
+            self._output.close()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
 
     def wait(self, timeout: float) -> int | None:
         """Wait for the end; return the exit status as `subprocess` does (-9: killed), or None if it is still there."""
@@ -88,17 +125,6 @@ class HelperProcess:
                 else:
                     self._process.kill()
         self._process.wait()
-
-    def output(self) -> str:
-        """Return the end of what was printed so far, to stdout and stderr."""
-        size = self._size()
-        return self._read(max(0, size - _OUTPUT_TAIL)).decode(errors="replace")
-
-    def _size(self) -> int:
-        return os.fstat(self._output.fileno()).st_size
-
-    def _read(self, start: int) -> bytes:
-        return os.pread(self._output.fileno(), _OUTPUT_TAIL, start)
 
 
 def describe_exit(status: int | None) -> str:

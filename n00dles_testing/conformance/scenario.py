@@ -161,11 +161,15 @@ class Scenario:
         await self.reopen()
         return (await self.load(run_id)).record == self.acknowledged[run_id]
 
-    def elsewhere(self) -> AbstractAsyncContextManager[Elsewhere]:
-        """Return another process that opens the same location: a fresh interpreter, started on entering."""
+    def elsewhere(self, *, fresh: bool = False) -> AbstractAsyncContextManager[Elsewhere]:
+        """Return another process that opens the same location, started on entering.
+
+        It is the fork of a clean process, which takes some milliseconds. Where the hash seed matters, or what a module
+        keeps since its import, ask for a `fresh` interpreter.
+        """
         from .elsewhere import Elsewhere
 
-        return Elsewhere.started(self)
+        return Elsewhere.started(self, fresh=fresh)
 
     # What must hold.
 

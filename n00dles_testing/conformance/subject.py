@@ -11,6 +11,7 @@ from ..verdicts import Finding
 from .draw import Draw
 from .expect import BrokenClause
 from .journal import Journal
+from .nursery import Nursery
 from .scenario import Scenario
 
 if TYPE_CHECKING:
@@ -87,6 +88,14 @@ class StoreSubject:
         if name not in self._memory:
             self._memory[name] = await find_out()
         return self._memory[name]  # type: ignore[no-any-return]
+
+    def nursery(self) -> Nursery:
+        """Return the process that is forked for other processes; the first call starts it."""
+        # Not `once`: it is started at once or not at all, so that two scenarios side by side share it.
+        if "nursery" not in self._memory:
+            self._memory["nursery"] = Nursery(self.target.text)
+        nursery: Nursery = self._memory["nursery"]
+        return nursery
 
     def fresh_location(self) -> str | None:
         """Return a fresh, empty folder, or None if the target takes no location."""

@@ -26,6 +26,7 @@ from n00dles.errors import N00dlesError
 from ..channel import Channel
 from ..verdicts import ClauseResult, Verdict
 from .expect import MisuseError, NotApplicableError, VacuousCheck
+from .nursery import Nursery
 from .registry import Clause, implemented
 from .scenario import describe, where
 from .subject import StoreSubject
@@ -68,6 +69,12 @@ class _Worker:
         """Run one check and send its result, before the event loop is closed: a store may make that hang."""
         result = await result_of(clause, self._subject(clause.id))
         self._channel.send({"result": result.to_dict()})
+
+    def close(self) -> None:
+        """End what the checks have started."""
+        nursery: Nursery | None = self._memory.get("nursery")
+        if nursery is not None:
+            nursery.close()
 
     def _subject(self, clause: str) -> StoreSubject:
         return StoreSubject(
@@ -140,6 +147,7 @@ def main(reads: str, writes: str) -> None:
         while (message := channel.receive()) is not None:
             asyncio.run(worker.check(clauses[message["clause"]]))
             channel.send({"idle": True})
+        worker.close()
     sys.stdout.flush()
     # A store may have left threads behind that would keep the process.
     os._exit(0)

@@ -23,12 +23,13 @@ from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline
 
 from ..channel import Channel
+from ..parent import die_with_parent
 from .child import describe_subject, live_and_exit, load_subject
 from .import_limit import import_limit
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
-from .processes import die_with_parent, end_group, has_ended, life_end
+from .processes import end_group, has_ended, life_end
 from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
 

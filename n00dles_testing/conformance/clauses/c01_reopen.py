@@ -97,7 +97,7 @@ async def _read_in_another_process(subject: StoreSubject) -> None:
         await s.save(handle, subject.draw.plain_outputs("b", 2))
         await s.close()
 
-        async with s.elsewhere() as other:
+        async with s.elsewhere(fresh=True) as other:
             came = await other.load(handle.run_id)
             s.expect(came).equals(
                 s.acknowledged[handle.run_id],

@@ -38,7 +38,7 @@ async def kept_after_kill(subject: StoreSubject) -> None:
 
 async def _after_a_kill(subject: StoreSubject, title: str, deed: Deed) -> None:
     async with subject.scenario(title) as s:
-        async with s.elsewhere() as victim:
+        async with s.elsewhere(fresh=deed is _first_save) as victim:
             run_id = await deed(subject, victim)
 
         await _is_there_and_goes_on(s, run_id)

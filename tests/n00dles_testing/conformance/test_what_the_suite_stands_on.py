@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from n00dles_testing.conformance.clauses import c02_kill
 from n00dles_testing.conformance.elsewhere import Elsewhere
 from n00dles_testing.conformance.expect import MisuseError, NotApplicableError, VacuousCheck
 from n00dles_testing.conformance.mutants import correct_stores
+from n00dles_testing.conformance.nursery import Nursery
 from n00dles_testing.conformance.processes import describe_exit
 from n00dles_testing.conformance.records import Record, UnreadableReplyError, difference
 from n00dles_testing.conformance.subject import StoreSubject
@@ -108,7 +112,7 @@ class _Nobody:
     def step(self, number: int, text: str) -> None: ...
 
 
-def subject_of(clause_id: str, folder: Path) -> StoreSubject:
+def subject_of(clause_id: str, folder: Path, nursery: Nursery | None = None) -> StoreSubject:
     target = StoreTarget.parse(correct_stores()[0])
     return StoreSubject(
         target,
@@ -117,11 +121,20 @@ def subject_of(clause_id: str, folder: Path) -> StoreSubject:
         seed=0,
         nonce="test",
         listener=_Nobody(),
-        memory={"durability": (True, [], True)},
+        memory={"durability": (True, [], True), "nursery": nursery},
     )
 
 
-def test_a_kill_that_did_not_happen_is_vacuous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def nursery() -> Iterator[Nursery]:
+    nursery = Nursery(correct_stores()[0])
+    yield nursery
+    nursery.close()
+
+
+def test_a_kill_that_did_not_happen_is_vacuous(
+    tmp_path: Path, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exchange = Elsewhere._exchange
 
     async def without_the_kill(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
@@ -131,22 +144,24 @@ def test_a_kill_that_did_not_happen_is_vacuous(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("n00dles_testing.conformance.elsewhere._TIME_TO_DIE", 0.1)
 
     with pytest.raises(VacuousCheck, match="that was to die by SIGKILL after its acknowledgement did not end"):
-        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path)))
+        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path, nursery)))
 
 
-def test_an_end_by_anything_but_signal_9_is_vacuous(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_end_by_anything_but_signal_9_is_vacuous(
+    tmp_path: Path, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
     exchange = Elsewhere._exchange
 
     async def a_graceful_end(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
         reply = await exchange(self, {**message, "die": False})
         if message.get("die"):
-            self._process._process.terminate()
+            os.kill(self._process.pid, signal.SIGTERM)
         return reply
 
     monkeypatch.setattr(Elsewhere, "_exchange", a_graceful_end)
 
     with pytest.raises(VacuousCheck, match="was killed by SIGTERM, so nothing was shown"):
-        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path)))
+        asyncio.run(c02_kill.kept_after_kill(subject_of("C02", tmp_path, nursery)))
 
 
 def judged(check: Any, folder: Path) -> tuple[Verdict, str]:

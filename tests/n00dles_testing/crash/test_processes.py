@@ -267,7 +267,7 @@ def test_a_body_that_leaves_by_sys_exit_is_a_failure_with_its_name(tmp_path: Pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end")
 def test_a_process_whose_parent_ended_before_the_kernel_was_asked_ends_itself() -> None:
-    from n00dles_testing.crash.processes import die_with_parent
+    from n00dles_testing.parent import die_with_parent
 
     codes = []
     for parent in (os.getpid(), os.getpid() + 1):
