@@ -1,8 +1,9 @@
 """Prove that an LLM pipeline survives a kill, and that a state store keeps what it acknowledged.
 
-`check_store` holds a store against the contract, `explore` kills a pipeline at each of its crash points and resumes it,
-`PlainFunctions` does that for a loop of your own, `LLMServer` stands in for the models. The pytest plugin is loaded by
-itself; its fixture is `crash_safety`. Importing this package imports none of them: each comes with its first use.
+`check_store` holds a store against the contract, `StateStoreConformance` does so in pytest, `explore` kills a pipeline
+at each of its crash points and resumes it, `PlainFunctions` does that for a loop of your own, `LLMServer` stands in for
+the models. The pytest plugin is loaded by itself; its fixture is `crash_safety`. Importing this package imports none of
+them: each comes with its first use.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .crash.safety import CrashSafety
     from .llm import LLMServer, Reply
     from .plain import PlainFunctions
+    from .store_tests.suite import StateStoreConformance
     from .verdicts import ClauseResult, Finding, Verdict
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "LLMServer",
     "PlainFunctions",
     "Reply",
+    "StateStoreConformance",
     "StoreReport",
     "Verdict",
     "check_store",
@@ -45,6 +48,7 @@ _HOMES = {
     "LLMServer": "llm",
     "PlainFunctions": "plain",
     "Reply": "llm",
+    "StateStoreConformance": "store_tests.suite",
     "StoreReport": "conformance",
     "Verdict": "verdicts",
     "check_store": "conformance",

@@ -1,10 +1,13 @@
-"""The pytest plugin: the `crash_safety` fixture, the `crash_safe` marker, and a last line on what was really killed.
+"""The pytest plugin: the `crash_safety` fixture, the `crash_safe` marker, and the contract of a store as tests.
+
+Its last lines say what was really killed, and which level a store has reached.
 
 Loaded by its entry point in every pytest run, so it imports nothing but pytest until a test asks for something.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,12 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["crash_safety"]
 
 _MARKER = "crash_safe"
+_LEVELS = (1, 2, 3, 4)
 _PROPERTY = "n00dles_"
 _UNKNOWN = f"{_PROPERTY}could_not_be_told"
 _TWICE = f"{_PROPERTY}may_run_twice"
 _UNPATCHED = f"{_PROPERTY}unpatched"
 _tally = pytest.StashKey[Counter[str]]()
 _sentences = pytest.StashKey[dict[str, list[str]]]()
+_clauses = pytest.StashKey[list[dict[str, str]]]()
 _safety: pytest.StashKey[PluginCrashSafety] = pytest.StashKey()
 
 
@@ -68,6 +73,43 @@ def n00dles_llm() -> Iterator[LazyLLM]:
     llm = LazyLLM()
     yield llm
     llm.stop()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options for stores; `n00dles-testing check` has them, too."""
+    group = parser.getgroup("n00dles", "state stores (n00dles-testing)")
+    group.addoption(
+        "--n00dles-store",
+        action="append",
+        default=[],
+        metavar="TARGET",
+        help="Check this state store, clause by clause: a URL, package.module:factory, path/to/file.py:factory, or the "
+        "name of an entry point. May be repeated. Without paths of tests, nothing else is collected.",
+    )
+    group.addoption("--n00dles-claims", metavar="FILE", help="Known gaps of these stores, in TOML: expected failures.")
+    group.addoption("--n00dles-seed", type=int, default=0, metavar="N", help="Decides the values drawn (default: 0).")
+    group.addoption(
+        "--n00dles-limit",
+        type=float,
+        default=20.0,
+        metavar="SECONDS",
+        help="A call of a store that takes longer is killed, and fails (default: 20).",
+    )
+
+
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> object:
+    """Collect subclasses of `StateStoreConformance`, whatever they are called, and their tests."""
+    suite = sys.modules.get(f"{__package__}.store_tests.suite")
+    if suite is None:  # so there are none
+        return None
+    if isinstance(obj, type) and issubclass(obj, suite.StateStoreConformance):
+        if not getattr(obj, "__test__", False):
+            return []
+        from .store_tests.classes import StoreClass
+
+        return StoreClass.from_parent(collector, name=name, obj=obj)
+    classes = sys.modules.get(f"{__package__}.store_tests.classes")
+    return classes.ClauseFunction.of(collector, name) if classes and classes.is_clause(collector, obj) else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -115,22 +157,34 @@ def pytest_configure(config: pytest.Config) -> None:
         "and resume this pipeline before the test runs, and fail it if a clause is broken; without a pipeline, the "
         "defaults of crash_safety.check in this test.",
     )
+    for number in _LEVELS:
+        config.addinivalue_line("markers", f"n00dles_level{number}: a clause of level {number} of a state store.")
+    if config.getoption("n00dles_store"):
+        from .store_tests.items import StoreItems
+
+        config.pluginmanager.register(StoreItems(config), "n00dles-store-items")
     if hasattr(config, "workerinput"):
         return
     config.stash[_tally] = Counter()
     sentences: dict[str, list[str]] = {_UNPATCHED: [], _UNKNOWN: [], _TWICE: []}
     config.stash[_sentences] = sentences
-    config.pluginmanager.register(_Counting(config.stash[_tally], sentences), "n00dles-counting")
+    config.stash[_clauses] = []
+    counting = _Counting(config.stash[_tally], sentences, config.stash[_clauses])
+    config.pluginmanager.register(counting, "n00dles-counting")
 
 
 class _Counting:
-    def __init__(self, tally: Counter[str], sentences: dict[str, list[str]]) -> None:
+    def __init__(self, tally: Counter[str], sentences: dict[str, list[str]], clauses: list[dict[str, str]]) -> None:
         self._tally = tally
         self._sentences = sentences
+        self._clauses = clauses
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up what a test has left in its properties; they are complete with its teardown."""
         if report.when == "teardown":
+            properties = {name: str(value) for name, value in report.user_properties}
+            if f"{_PROPERTY}clause" in properties:
+                self._clauses.append(properties)
             for name, count in report.user_properties:
                 if name in self._sentences:
                     self._sentences[name].append(str(count))
@@ -139,7 +193,12 @@ class _Counting:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say what was killed, if anything was."""
+    """Say what was killed, if anything was, and what is known of each store that was checked."""
+    if clauses := config.stash.get(_clauses, []):
+        from .store_tests.summary import sentences as about_stores
+
+        for sentence, is_clean in about_stores(clauses):
+            terminalreporter.write_line(f"n00dles: {sentence}", **{"green" if is_clean else "red": True})
     tally = config.stash.get(_tally, Counter())
     if not tally["crash_points"] and not tally["disturbances"]:
         return

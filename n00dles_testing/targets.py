@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import inspect
 import sys
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -40,6 +42,8 @@ def load_target(text: str, kind: TargetKind) -> Any:
         return found if isinstance(found, Pipeline) else pipeline(found)
     if kind == "pipeline" and brings_its_pipeline(found):
         return found
+    if kind == "store":
+        found = _bound(text, found)
     if (kind == "store" and callable(found)) or (kind == "executor" and hasattr(found, "resume")):
         return found
     raise ConfigurationError(f"{text} is a {type(found).__name__}, and not {_EXPECTED[kind]}.")
@@ -59,6 +63,28 @@ def target_of(step: Any) -> str | None:
         if name is not None:
             return f"{_address(module)}:{name}"
     return None
+
+
+def _bound(text: str, found: Any) -> Any:
+    """Return a method as one of an instance, which is made without arguments: `file.py:TestMyStore.open_store`.
+
+    What the class says in `claims` and `reader` is then said by the method, too.
+    """
+    owner, _, name = text.rpartition(".")
+    if not inspect.isfunction(found) or ":" not in owner or owner.endswith(".py"):
+        return found
+    kind = targets.load_target(owner)
+    if not isinstance(kind, type):
+        return found
+    try:
+        factory = partial(getattr(kind(), name))
+    except Exception as error:
+        raise ConfigurationError(
+            f"{owner} cannot be made without arguments: {type(error).__name__}: {error}"
+        ) from error
+    for said in ("claims", "reader"):
+        setattr(factory, said, getattr(kind, said, None))
+    return factory
 
 
 def _name_in(module: ModuleType, step: Any) -> str | None:

@@ -1,0 +1,137 @@
+"""The items of a class that subclasses `StateStoreConformance`: a test function for each clause."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from n00dles.errors import ConfigurationError
+
+from ..conformance.registry import Clause, implemented
+from ..factories import takes_location
+from .items import known_gaps, mark, place_of
+from .outcome import check_item
+from .suite import StateStoreConformance
+
+__all__ = ["ClauseFunction", "StoreClass"]
+
+_CLAUSE = "n00dles_clause"
+
+
+class StoreClass(pytest.Class):
+    """A class of tests, one for each clause, of the store that it opens."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        """Return the tests. Raises `CollectError` for a class whose store could not be opened by another process."""
+        try:
+            target_of(self.obj)
+            known_gaps(self.obj.known_gaps, f"known_gaps of {self.name}")
+            self._refuse_what_does_not_reach_it()
+        except ConfigurationError as error:
+            raise self.CollectError(f"{self.name}: {error}") from None
+        _give_tests_to_the_base()
+        return super().collect()
+
+    def _refuse_what_does_not_reach_it(self) -> None:
+        if self.obj.__init__ is not object.__init__:
+            raise ConfigurationError("it has an __init__; the class is made without arguments, by other processes.")
+        if any(mark.name == "parametrize" for mark in self.iter_markers()):
+            raise ConfigurationError(
+                "it is parametrized, and open_store is called in other processes, where there are no parameters. Write "
+                "a class for each variant; they can share a base that says __test__ = False."
+            )
+        if self.obj._hides is not None:
+            raise ConfigurationError(
+                f"there is another class of this name in the file, in line {self.obj._hides}, whose tests would be "
+                "lost. Give one of them another name."
+            )
+
+
+class ClauseFunction(pytest.Function):
+    """The test of one clause: its fixtures are set up here, its store is opened in other processes."""
+
+    @property
+    def clause(self) -> Clause:
+        """The clause that it checks."""
+        clause: Clause = getattr(self.obj, _CLAUSE)
+        return clause
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, name: str) -> ClauseFunction:
+        """Return the test of a class."""
+        test: ClauseFunction = cls.from_parent(parent, name=name)
+        mark(test, test.clause, known_gaps(test.cls.known_gaps, ""))
+        return test
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the class is: its tests are written down nowhere."""
+        return (*place_of(self.cls), f"{self.cls.__name__}.{self.name}")
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}: {self.clause.title}>"
+
+
+def is_clause(collector: pytest.Collector, thing: Any) -> bool:
+    """Whether a thing is a test of a clause; one that its author has written in its place is a test like any other."""
+    return isinstance(collector, StoreClass) and isinstance(getattr(thing, _CLAUSE, None), Clause)
+
+
+def target_of(suite: type[StateStoreConformance]) -> str:
+    """Return the text by which another process opens the store. Raises `ConfigurationError` if none can."""
+    opens = inspect.getattr_static(suite, "open_store", None)
+    if suite.target is not None and opens is None:
+        return suite.target
+    if suite.target is not None:
+        raise ConfigurationError("it has both, open_store and a target; which one is to be checked? Remove the other.")
+    if opens is None:
+        raise ConfigurationError(
+            "it does not say how to open the store. Write a method open_store(self, location), or target = 'a URL or "
+            "module:factory'; a base class for others says __test__ = False."
+        )
+    if "<locals>" in suite.__qualname__:
+        raise ConfigurationError("it is defined in a function, where no other process finds it. Put it at top level.")
+    _refuse_fixtures(suite)
+    file = Path(inspect.getfile(suite))
+    try:
+        shown = file.relative_to(os.getcwd())
+    except ValueError:
+        shown = file
+    return f"{shown}:{suite.__qualname__}.open_store"
+
+
+def _refuse_fixtures(suite: type[StateStoreConformance]) -> None:
+    """Raise `ConfigurationError` if open_store asks for more than a location."""
+    opens: Callable[..., Any] = suite().open_store  # type: ignore[attr-defined]
+    try:
+        takes_location("open_store", opens)
+    except ConfigurationError:
+        names = ", ".join(inspect.signature(opens).parameters)
+        raise ConfigurationError(
+            f"open_store asks for {names}, and gets a location, or nothing. It is called in other processes, where "
+            "there are no fixtures; what it needs besides, let a fixture put into os.environ, and read it from there."
+        ) from None
+
+
+def _give_tests_to_the_base() -> None:
+    """Give the base class a test for each clause, once: the store's processes, which import it too, need none."""
+    for clause in implemented():
+        if not hasattr(StateStoreConformance, f"test_{clause.id}"):
+            setattr(StateStoreConformance, f"test_{clause.id}", _test_of(clause))
+
+
+def _test_of(clause: Clause) -> Callable[..., None]:
+    def test(self: StateStoreConformance, request: pytest.FixtureRequest) -> None:
+        __tracebackhide__ = True
+        folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+        check_item(request.node, target_of(type(self)), clause, lambda: folders.mktemp(type(self).__name__))
+
+    test.__name__ = f"test_{clause.id}"
+    test.__qualname__ = f"StateStoreConformance.{test.__name__}"
+    test.__doc__ = f"{clause.title}\n\n{clause.documentation}"
+    setattr(test, _CLAUSE, clause)
+    return test

@@ -1,0 +1,129 @@
+"""The items of `--n00dles-store`: one for each target and clause, without a test file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from n00dles.errors import ConfigurationError
+
+from ..conformance.claims import Claims
+from ..conformance.registry import Clause, implemented, select
+from .outcome import check_item, known_gap
+from .runners import StoreRunners, UnusableTargetError
+
+__all__ = ["ClauseItem", "StoreCollector", "StoreItems", "known_gaps", "mark", "place_of"]
+
+
+class StoreItems:
+    """The part of the plugin that is there only with `--n00dles-store`."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Read the options. Raises `pytest.UsageError`."""
+        self._targets = list(dict.fromkeys(config.getoption("n00dles_store")))
+        self._gaps = _declared_gaps(config)
+        if config.args_source is not pytest.Config.ArgsSource.ARGS:
+            # Nobody has named test files, so the stores alone are checked.
+            config.args[:] = []
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Put the stores behind what the session has collected by itself."""
+        report = yield
+        if isinstance(collector, pytest.Session) and report.passed:
+            stores = [StoreCollector.of(collector, target, self._gaps) for target in self._targets]
+            report.result = [*(report.result or []), *stores]
+        return report
+
+
+class StoreCollector(pytest.Collector):
+    """All clauses of one target."""
+
+    target: str
+    gaps: Mapping[str, str]
+
+    @classmethod
+    def of(cls, session: pytest.Session, target: str, gaps: Mapping[str, str]) -> StoreCollector:
+        """Return the collector of a target."""
+        name = f"n00dles-store[{target}]"
+        collector: StoreCollector = cls.from_parent(session, name=name, nodeid=name, path=session.config.rootpath)
+        collector.target, collector.gaps = target, gaps
+        return collector
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Return an item for each clause, having opened the store: one that cannot be opened is told once."""
+        if not self.config.option.collectonly:
+            try:
+                StoreRunners.of(self.config).open(self.target)
+            except UnusableTargetError as error:
+                raise self.CollectError(f"{self.target} cannot be checked: {error}") from None
+        for clause in implemented():
+            item: ClauseItem = ClauseItem.from_parent(self, name=clause.id)
+            item.clause = clause
+            mark(item, clause, self.gaps)
+            yield item
+
+
+class ClauseItem(pytest.Item):
+    """One clause of one target."""
+
+    clause: Clause
+
+    @property
+    def obj(self) -> Any:
+        """The check; its docstring is the clause's documentation."""
+        return self.clause.check
+
+    def runtest(self) -> None:
+        """Check the clause."""
+        __tracebackhide__ = True
+        assert isinstance(self.parent, StoreCollector)
+        check_item(self, self.parent.target, self.clause)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the clause is written down."""
+        return (*place_of(self.clause.check), self.clause.id)
+
+    def __repr__(self) -> str:
+        return f"<Clause {self.clause.id}: {self.clause.title}>"
+
+
+def mark(item: pytest.Item, clause: Clause, gaps: Mapping[str, str]) -> None:
+    """Give an item the marker of its level, and that of a known gap if it is one."""
+    item.add_marker(getattr(pytest.mark, f"n00dles_level{clause.level}"))
+    if clause.id in gaps:
+        item.add_marker(known_gap(gaps[clause.id]))
+
+
+def known_gaps(declared: Mapping[str, str], where: str) -> dict[str, str]:
+    """Return declared gaps, ids in capitals. Raises `ConfigurationError` for an unknown clause or a missing reason."""
+    gaps = {str(id_).upper(): reason for id_, reason in declared.items()}
+    try:
+        select(gaps)
+    except KeyError as error:
+        raise ConfigurationError(f"{where}: {error.args[0]}") from None
+    for id_, reason in gaps.items():
+        if not isinstance(reason, str) or not reason.strip():
+            raise ConfigurationError(f"{where}: the known gap {id_} has no reason; write one, as text.")
+    return gaps
+
+
+def place_of(thing: Any) -> tuple[Path, int]:
+    """Return the file of a class or function, and its line, counted from 0."""
+    return Path(inspect.getfile(thing)), inspect.getsourcelines(thing)[1] - 1
+
+
+def _declared_gaps(config: pytest.Config) -> Mapping[str, str]:
+    file = config.getoption("n00dles_claims")
+    if file is None:
+        return {}
+    try:
+        return Claims.from_file(config.invocation_params.dir / file).gaps
+    except ConfigurationError as error:
+        raise pytest.UsageError(str(error)) from None

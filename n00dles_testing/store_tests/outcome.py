@@ -1,0 +1,88 @@
+"""From a verdict to what pytest knows: PASS passes, what does not apply or was not run is skipped, all else fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from ..conformance.registry import Clause
+from ..report.escape import escaped, one_line
+from ..verdicts import ClauseResult, Verdict
+from .runners import StoreRunners, UnusableTargetError
+
+__all__ = ["PROPERTY", "BrokenClause", "check_item", "known_gap"]
+
+PROPERTY = "n00dles_"
+"""Starts the names of all properties."""
+
+_SKIPPED = (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN)
+
+
+_Failed: type[BaseException] = pytest.fail.Exception
+
+
+class BrokenClause(_Failed):  # type: ignore[misc, valid-type]
+    """The store breaks a clause: the only failure that a known gap excuses. Its message is the story."""
+
+    # Shown by pytest in front of the message, as its own outcomes are.
+    __module__ = "builtins"
+
+
+def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> None:
+    """Check one clause for an item: leave the properties with it, and return or raise what becomes of it."""
+    __tracebackhide__ = True
+    runners = StoreRunners.of(item.config)
+    try:
+        result = runners.check(target, clause, make_folder)
+    except UnusableTargetError as error:
+        pytest.fail(f"{target} cannot be checked: {error}", pytrace=False)
+    item.user_properties += [(PROPERTY + name, value) for name, value in _properties(target, clause, result)]
+    if result.verdict is Verdict.PASS:
+        item.add_report_section("call", "n00dles", escaped(result.reason))
+    elif result.verdict in _SKIPPED:
+        raise pytest.skip.Exception(f"{result.verdict.value}: {one_line(result.reason)}", _use_item_location=True)
+    else:
+        _fail(clause, result, runners.kept(target, clause))
+
+
+def known_gap(reason: str) -> pytest.MarkDecorator:
+    """Return the mark of an item whose clause is known to be broken: that it fails is expected, anything else fails.
+
+    What shows nothing (VACUOUS) is no such failure.
+    """
+    return pytest.mark.xfail(reason=f"known gap: {reason}", raises=BrokenClause, strict=True)
+
+
+def _fail(clause: Clause, result: ClauseResult, kept: list[Path]) -> NoReturn:
+    __tracebackhide__ = True
+    contract = f"  contract {clause.id}: {clause.title} (docs/reference/contract.md#{clause.id.lower()})"
+    if not result.findings:
+        pytest.fail(f"{clause.id}  {result.verdict.value}  {one_line(result.reason)}\n{contract}", pytrace=False)
+    first, *others = result.findings
+    lines = [f"{first.clause}  {one_line(first.message)}", *(f"  {escaped(line)}" for line in first.story)]
+    lines += [f"  also     {one_line(finding.story[0])}: {one_line(finding.message)}" for finding in others]
+    if kept:
+        lines.append(f"  files    kept in {kept[0].parent}: {', '.join(path.name for path in kept)}")
+    lines.append(contract)
+    if first.replay:
+        lines.append(f"  replay   {one_line(first.replay)}")
+    raise BrokenClause("\n".join(lines), pytrace=False)
+
+
+def _properties(target: str, clause: Clause, result: ClauseResult) -> list[tuple[str, str]]:
+    """Return what reports and the summary need; properties travel from a worker of xdist, and into a JUnit file."""
+    replay = next((finding.replay for finding in result.findings if finding.replay), "")
+    values = {
+        "target": target,
+        "clause": clause.id,
+        "level": str(clause.level),
+        "title": clause.title,
+        "verdict": result.verdict.value,
+        "scenarios": str(result.scenarios),
+        "reason": result.reason,
+        "replay": replay,
+    }
+    return [(name, one_line(value)) for name, value in values.items() if value]
