@@ -110,14 +110,54 @@ that is named; that one is neither read nor written. Of another URL, {{location}
     help="A call that takes longer is killed, and fails; so is a clause that takes ten times as long.",
 )
 @click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
-def check(target: str, clauses: tuple[str, ...], seed: int, limit: float, json_file: Path | None) -> None:
+@click.option(
+    "--html", "html_file", type=ReportFile(), metavar="FILE", help="Write the report as one page for a browser."
+)
+def check(
+    target: str,
+    clauses: tuple[str, ...],
+    seed: int,
+    limit: float,
+    *,
+    json_file: Path | None,
+    html_file: Path | None,
+) -> None:
     """Check whether a state store keeps the contract.
 
     TARGET is a URL, package.module:factory, or path/to/file.py:factory.
     """
     from .command_check import run_check
 
-    raise SystemExit(run_check(target, clauses, seed, limit, json_file))
+    raise SystemExit(run_check(target, clauses, seed, limit, json_file=json_file, html_file=html_file))
+
+
+@main.command(
+    epilog="""\b
+Examples:
+  n00dles-testing report sqlite.json mine.json --html stores.html
+
+The page is one file: it loads nothing and runs no script, and whatever came from a store is shown and not interpreted.
+The same reports give the same page.
+
+\b
+Exit codes:
+  0    the page was written, whatever it says
+  1    it could not be written
+  2    a file is no report of check --json, or of another format version
+"""
+)
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--html", "html_file", type=ReportFile(), required=True, metavar="FILE", help="Write the page to this file."
+)
+def report(files: tuple[Path, ...], html_file: Path) -> None:
+    """Merge JSON reports of checked stores into one page.
+
+    FILES are what check --json has written, one for each store: a column each, in this order.
+    """
+    from .command_report import run_report
+
+    raise SystemExit(run_report(files, html_file))
 
 
 @main.command(

@@ -20,7 +20,15 @@ from .verdicts import ClauseResult, Verdict
 __all__ = ["run_check"]
 
 
-def run_check(target: str, clauses: Sequence[str], seed: int, limit: float, json_file: Path | None) -> int:
+def run_check(
+    target: str,
+    clauses: Sequence[str],
+    seed: int,
+    limit: float,
+    *,
+    json_file: Path | None = None,
+    html_file: Path | None = None,
+) -> int:
     """Check a store, show what came, and return the exit code. Raises `click.ClickException` for a bad target."""
     console = console_for()
     try:
@@ -47,6 +55,10 @@ def run_check(target: str, clauses: Sequence[str], seed: int, limit: float, json
     print_notes(console, report.notes[1:])
     if json_file is not None:
         print_notes(console, [written(json_file, "check", report.to_dict())])
+    if html_file is not None:
+        from .command_report import written_page
+
+        print_notes(console, [written_page(html_file, report.to_dict())])
     return PASSED if report.ok else FAILED
 
 

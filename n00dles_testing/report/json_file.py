@@ -12,8 +12,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FORMAT_VERSION", "check_writable", "write_json", "written"]
+__all__ = [
+    "FORMAT",
+    "FORMAT_VERSION",
+    "check_writable",
+    "enveloped",
+    "write_json",
+    "write_whole",
+    "written",
+    "written_whole",
+]
 
+FORMAT = "n00dles-testing-report"
 FORMAT_VERSION = 1
 """Rises when a field changes its meaning or goes; new fields may come at any time."""
 
@@ -23,8 +33,14 @@ def write_json(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
     Raises `OSError` if that is not possible; an older report is then still there.
     """
-    report = {
-        "format": "n00dles-testing-report",
+    # Lone surrogates from a store stay escapes in JSON text, so the file is always ASCII.
+    write_whole(path, json.dumps(enveloped(kind, content), indent=2) + "\n")
+
+
+def enveloped(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a report of `kind`: its content, and by what, when and where it was made."""
+    return {
+        "format": FORMAT,
         "version": FORMAT_VERSION,
         "kind": kind,
         "written_by": f"n00dles-testing {package_version()}",
@@ -33,14 +49,16 @@ def write_json(path: Path, kind: str, content: Mapping[str, Any]) -> None:
         "platform": platform.platform(terse=True),
         **content,
     }
-    # Lone surrogates from a store stay escapes in JSON text, so the file is always ASCII.
-    text = json.dumps(report, indent=2) + "\n"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text, replacing the file at `path` in one step. Raises `OSError`; an older file is then still there."""
     if path.exists() and not path.is_file():
-        path.write_text(text, encoding="ascii")  # a pipe or a terminal cannot be replaced
+        path.write_text(text, encoding="utf-8")  # a pipe or a terminal cannot be replaced
         return
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
@@ -57,8 +75,21 @@ def written(path: Path, kind: str, content: Mapping[str, Any]) -> str:
     try:
         write_json(path, kind, content)
     except OSError as error:
-        return f"the report could not be written to {path}: {error.strerror}"
+        return _failed(path, error)
     return f"report written to {path}"
+
+
+def written_whole(path: Path, text: str) -> tuple[bool, str]:
+    """Write a report that is text already; return whether that went well, and a sentence about it."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        return False, _failed(path, error)
+    return True, f"report written to {path}"
+
+
+def _failed(path: Path, error: OSError) -> str:
+    return f"the report could not be written to {path}: {error.strerror}"
 
 
 def check_writable(path: Path) -> str | None:

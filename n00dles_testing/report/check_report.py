@@ -1,0 +1,150 @@
+"""A report that `check --json` has written, read again: whatever a file holds, it is one, or an error says why not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..verdicts import Verdict
+from .json_file import FORMAT, FORMAT_VERSION
+
+__all__ = [
+    "CheckReport",
+    "CheckedClause",
+    "ToldFinding",
+    "UnreadableReportError",
+    "parse_check_report",
+    "read_check_report",
+]
+
+Level = Annotated[int, Field(ge=0, le=4)]
+
+
+class UnreadableReportError(Exception):
+    """A file is no report of a check; the message says what it is instead."""
+
+
+class _Part(BaseModel):
+    """Fields that a later release adds are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ToldFinding(_Part):
+    """One fault, as `Finding.to_dict` gives it."""
+
+    clause: str
+    message: str
+    story: tuple[str, ...]
+    replay: str | None
+
+
+class CheckedClause(_Part):
+    """What became of one clause, as `ClauseResult.to_dict` gives it."""
+
+    clause: str
+    title: str
+    verdict: Verdict
+    reason: str
+    scenarios: int
+    seconds: float | None
+    findings: tuple[ToldFinding, ...]
+
+
+class ToldClaims(_Part):
+    """What the store's author says, and whether the level was kept; None if that cannot be told."""
+
+    level: int | None = None
+    capabilities: tuple[str, ...] = ()
+    source: str = ""
+    level_kept: bool | None = None
+
+
+class ToldCapability(_Part):
+    """One capability: in a few words whether it is claimed and was found, and what shows it."""
+
+    name: str
+    verdict: str
+    proof: str
+    ok: bool
+
+
+class ToldGap(_Part):
+    """One declared gap, and what became of it."""
+
+    clause: str
+    reason: str
+    text: str
+    state: str
+    ok: bool
+
+
+class ToldReader(_Part):
+    """What the out-of-band reader was good for."""
+
+    name: str
+    compared: int
+    fault: str = ""
+
+
+class CheckReport(_Part):
+    """One check of one store: the envelope of every report, and `StoreReport.to_dict`."""
+
+    kind: Literal["check"]
+    written_by: str
+    written_at: str
+    python: str
+    platform: str
+    target: str
+    ok: bool
+    level: Level | None
+    grade: str
+    not_implemented: tuple[str, ...]
+    results: Annotated[tuple[CheckedClause, ...], Field(min_length=1)]
+    notes: tuple[str, ...]
+    seed: int
+    seconds: float
+    problems: tuple[str, ...] = ()
+    claims: ToldClaims = ToldClaims()
+    capabilities: tuple[ToldCapability, ...] = ()
+    gaps: tuple[ToldGap, ...] = ()
+    reader: ToldReader | None = None
+
+
+def read_check_report(path: Path) -> CheckReport:
+    """Read a file that `n00dles-testing check --json` has written. Raises `UnreadableReportError`."""
+    try:
+        form = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UnreadableReportError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReportError(f"{path} is no report: it is not JSON ({error})") from error
+    try:
+        return parse_check_report(form)
+    except UnreadableReportError as error:
+        raise UnreadableReportError(f"{path} {error}") from error
+
+
+def parse_check_report(form: Any) -> CheckReport:
+    """Read the JSON form of a report. Raises `UnreadableReportError`, whose message continues the name of a file."""
+    if not isinstance(form, Mapping) or form.get("format") != FORMAT:
+        raise UnreadableReportError(f"is no report: its format is not {FORMAT!r}; write one with check --json")
+    if form.get("version") != FORMAT_VERSION:
+        raise UnreadableReportError(
+            f"is a report of format version {form.get('version')!r}, written by {form.get('written_by')!r}; this "
+            f"release reads version {FORMAT_VERSION}. Check the store again with this release, or use that one."
+        )
+    if form.get("kind") != "check":
+        raise UnreadableReportError(f"is a report of {form.get('kind')!r}; only those of check have clauses of a store")
+    if not form.get("results"):
+        raise UnreadableReportError("is an empty report: no clause was tried, so there is nothing to show")
+    try:
+        return CheckReport.model_validate(form)
+    except ValidationError as error:
+        [first, *_] = error.errors(include_url=False, include_input=False)
+        place = ".".join(str(step) for step in first["loc"])
+        raise UnreadableReportError(f"is a damaged report: {place}: {first['msg']}") from error

@@ -1,0 +1,32 @@
+"""Where two texts differ, so that a reader's eye need not search for it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+__all__ = ["marked"]
+
+_WORDS = re.compile(r"'[^']{0,40}'|\w+|\s+|[^\w\s]")
+"""A short quoted text is one word: keys and names differ as a whole."""
+_MOST_WORDS = 1500
+
+Parts = list[tuple[str, bool]]
+
+
+def marked(allowed: str, came: str) -> tuple[Parts, Parts]:
+    """Return both texts in parts, each with whether only this text has it. Long texts are not compared."""
+    left, right = _WORDS.findall(allowed), _WORDS.findall(came)
+    if max(len(left), len(right)) > _MOST_WORDS:
+        return [(allowed, False)], [(came, False)]
+    ours, theirs = Parts(), Parts()
+    matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        _extend(ours, "".join(left[start:end]), is_marked=kind != "equal")
+        _extend(theirs, "".join(right[other_start:other_end]), is_marked=kind != "equal")
+    return ours, theirs
+
+
+def _extend(parts: Parts, text: str, *, is_marked: bool) -> None:
+    if text:
+        parts.append((text, is_marked))

@@ -1,0 +1,330 @@
+"""What the page shows, worked out: the stores with their conclusions, the matrix, and the failures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..verdicts import Verdict
+from .check_report import CheckedClause, CheckReport, ToldFinding
+from .differences import Parts, marked
+from .timeline import Timeline, read_story
+
+__all__ = ["Cell", "ClauseText", "Failure", "Group", "Page", "Row", "Store", "ToldFault"]
+
+_MOST_FINDINGS = 50
+_MOST_LINES = 200
+_SHORT_NAME = 32
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ")
+_BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_:/])(?=\w)")
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseText:
+    """A clause as a reader needs it. `group` is the level that it belongs to, as `level 1 (contract)`.
+
+    `sentence` is what the contract says, `documentation` what the check does, or "" where this release has no check.
+    """
+
+    id: str
+    group: str
+    title: str
+    sentence: str
+    documentation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a verdict is shown: never by colour alone."""
+
+    css: str
+    symbol: str
+    word: str
+    meaning: str
+
+
+_LOOKS = {
+    Verdict.PASS: Look("pass", "✓", "pass", "it was tried, at least once, and held every time"),
+    Verdict.FAIL: Look("fail", "✗", "FAIL", "it is broken; the failure below tells how"),
+    Verdict.VACUOUS: Look("vacuous", "∅", "vacuous", "the check tried nothing: an error, never a pass"),
+    Verdict.UNKNOWN: Look("unknown", "?", "unknown", "the check ran, and cannot tell"),
+    Verdict.NOT_RUN: Look("notrun", "○", "not run", "it could not be run here; the reason says why"),
+    Verdict.NOT_APPLICABLE: Look(
+        "na", "–", "n/a", "not applicable: the store does not offer it, and a probe proves that"
+    ),
+}
+_KNOWN_GAP = Look("gap", "✗", "known gap", "it is broken, as the store's author declares")
+_NO_LEVEL = Look("plain", "✓", "no level", "")
+_NOT_TRIED = Look("none", "·", "not tried", "it was not asked for")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One clause on one store. `result` is None if it was not tried; `link` leads to the failure, if it is one."""
+
+    store: Store
+    look: Look
+    result: CheckedClause | None
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One clause on every store."""
+
+    anchor: str
+    clause: ClauseText
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The clauses of a level: those that were tried on a store at least, and the ids of the others."""
+
+    title: str
+    rows: tuple[Row, ...]
+    untried: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToldFault:
+    """A finding with its time line, and what was allowed and came in parts, each with whether only this one has it."""
+
+    finding: ToldFinding
+    story: tuple[str, ...]
+    timeline: Timeline
+    allowed: Parts | None
+    came: Parts | None
+
+    @classmethod
+    def of(cls, finding: ToldFinding) -> ToldFault:
+        """Read the story of a finding."""
+        story = finding.story[:_MOST_LINES]
+        if left_out := len(finding.story) - len(story):
+            story = (*story, f"… {left_out} more lines …")
+        timeline = read_story(story)
+        allowed, came = timeline.detail("allowed"), timeline.detail("came")
+        if allowed is not None and came is not None:
+            return cls(finding, story, timeline, *marked(allowed, came))
+        alone = [None if text is None else [(text, False)] for text in (allowed, came)]
+        return cls(finding, story, timeline, *alone)
+
+    @property
+    def other_details(self) -> list[tuple[str, str]]:
+        """The labelled lines besides what was allowed and came."""
+        return [(label, text) for label, text in self.timeline.details if label not in ("allowed", "came")]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A clause that a store breaks: the first fault is told whole, the others are folded."""
+
+    anchor: str
+    store: Store
+    result: CheckedClause
+    gap: str
+    first: ToldFault | None
+    others: tuple[ToldFault, ...]
+    left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """One store: a name that is short and its own on this page, and what may be concluded, in a few words."""
+
+    anchor: str
+    name: str
+    report: CheckReport
+    look: Look
+    conclusion: str
+
+    @property
+    def gaps(self) -> dict[str, str]:
+        """The clauses that are declared as known gaps and failed, with the reasons."""
+        failed = {each.clause for each in self.report.results if each.verdict is Verdict.FAIL}
+        return {gap.clause: gap.reason for gap in self.report.gaps if gap.clause in failed}
+
+    @property
+    def counts(self) -> list[tuple[Look, int]]:
+        """How many clauses came to each verdict."""
+        verdicts = [result.verdict for result in self.report.results]
+        return [(look, verdicts.count(verdict)) for verdict, look in _LOOKS.items() if verdict in verdicts]
+
+    @property
+    def words(self) -> list[str]:
+        """The name in parts between which a line may break."""
+        return _BREAKS.split(self.name)
+
+    @property
+    def limits(self) -> str:
+        """What nobody has tried, in the words of the report."""
+        return self.report.grade.partition("\n")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything that the template shows."""
+
+    headline: str
+    stores: tuple[Store, ...]
+    groups: tuple[Group, ...]
+    failures: tuple[Failure, ...]
+    legend: tuple[Look, ...]
+
+    @property
+    def limits(self) -> str:
+        """What nobody has tried on any store, if that is the same for all of them."""
+        return _common([store.limits for store in self.stores])
+
+    @property
+    def circumstances(self) -> str:
+        """How all the stores were checked, if they were in the same way; the dates may differ."""
+        reports = [store.report for store in self.stores]
+        how = _common(
+            [f"{each.written_by}, Python {each.python}, {each.platform}, seed {each.seed}" for each in reports]
+        )
+        dates = sorted(_date(each.written_at) for each in reports)
+        when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+        return f"{how}, {when}" if how else when
+
+    @classmethod
+    def of(cls, reports: Sequence[CheckReport], contract: Sequence[ClauseText]) -> Page:
+        """Work out the page. Clauses that only a report knows stand behind those of the contract."""
+        stores = tuple(_stores(reports))
+        failures = tuple(failure for store in stores for failure in _failures(store))
+        known = {clause.id for clause in contract}
+        strange = {
+            result.clause: ClauseText(result.clause, "not in this release's contract", result.title, "", "")
+            for report in reports
+            for result in report.results
+            if result.clause not in known
+        }
+        groups = tuple(_groups((*contract, *strange.values()), stores, failures))
+        shown = {cell.look for group in groups for row in group.rows for cell in row.cells}
+        looks = (*_LOOKS.values(), _KNOWN_GAP, _NOT_TRIED)
+        return cls(_headline(stores), stores, groups, failures, tuple(look for look in looks if look in shown))
+
+
+def _date(text: str) -> str:
+    """Return a time as a person reads it, to the minute; what is none stays as it is."""
+    found = _TIME.fullmatch(text)
+    return f"{found[1]} {found[2]} UTC" if found else text
+
+
+def _common(texts: Sequence[str]) -> str:
+    return texts[0] if len(set(texts)) == 1 else ""
+
+
+def _headline(stores: Sequence[Store]) -> str:
+    if len(stores) == 1:
+        return f"{stores[0].name}: {stores[0].conclusion}"
+    total = len(stores)
+    broken = sum(store.look is _LOOKS[Verdict.FAIL] and "breaks" in store.conclusion for store in stores)
+    if broken:
+        return f"{broken} of {total} stores {'breaks' if broken == 1 else 'break'} the contract"
+    bad = sum(not store.report.ok for store in stores)
+    if bad:
+        return f"{bad} of {total} stores showed nothing, or {'is' if bad == 1 else 'are'} not what is claimed"
+    return f"No fault was found in {total} stores"
+
+
+def _stores(reports: Sequence[CheckReport]) -> Iterator[Store]:
+    taken: dict[str, int] = {}
+    for number, report in enumerate(reports, 1):
+        name = _short_name(report.target)
+        taken[name] = taken.get(name, 0) + 1
+        own = name if taken[name] == 1 else f"{name} ({taken[name]})"
+        yield Store(f"store-{number}", own, report, *_conclusion(report))
+
+
+def _short_name(target: str) -> str:
+    """Return what a reader calls a store: the name of a class, of a file, or of a database."""
+    scheme, is_url, rest = target.partition("://")
+    if is_url:
+        name = f"{scheme} {rest.rstrip('/').rpartition('/')[2]}".strip()
+    else:
+        place, _, factory = target.rpartition(":")
+        file = place.rpartition("/")[2]
+        name = f"{file}:{factory}" if file.endswith(".py") else factory
+    return name if len(name) <= _SHORT_NAME else f"{name[:_SHORT_NAME]}…"
+
+
+def _conclusion(report: CheckReport) -> tuple[Look, str]:
+    """Say what a reader may conclude, and never more."""
+    known = {gap.clause for gap in report.gaps if gap.ok}
+    by_verdict = {verdict: [each for each in report.results if each.verdict is verdict] for verdict in Verdict}
+    broken = [each.clause for each in by_verdict[Verdict.FAIL]]
+    vacuous = [each.clause for each in by_verdict[Verdict.VACUOUS]]
+    passed = len(by_verdict[Verdict.PASS])
+    level = _level(report) if report.level else ""
+    if broken:
+        new = [id_ for id_ in broken if id_ not in known]
+        words = f"breaks {', '.join(new or broken)}{'' if new else ', as declared'}"
+        return _LOOKS[Verdict.FAIL] if new else _KNOWN_GAP, "; ".join(filter(None, [words, level]))
+    if vacuous:
+        return _LOOKS[Verdict.VACUOUS], f"showed nothing in {', '.join(vacuous)}"
+    if not passed:
+        return _LOOKS[Verdict.VACUOUS], "nothing was shown"
+    if not report.ok:
+        return _LOOKS[Verdict.FAIL], "; ".join(filter(None, ["is not what it claims to be", level]))
+    if level:
+        return _LOOKS[Verdict.PASS], level
+    clauses = "1 clause" if passed == 1 else f"{passed} clauses"
+    return _NO_LEVEL, f"no fault found in {clauses}; no level"
+
+
+_LEVEL = re.compile(r"level \d \([a-z-]+\)")
+
+
+def _level(report: CheckReport) -> str:
+    """Return the level as the report says it, with its name."""
+    found = _LEVEL.search(report.grade)
+    return found[0] if found else f"level {report.level}"
+
+
+def _failures(store: Store) -> Iterator[Failure]:
+    for number, result in enumerate(store.report.results, 1):
+        if result.verdict is not Verdict.FAIL and not result.findings:
+            continue
+        told = [ToldFault.of(finding) for finding in result.findings[:_MOST_FINDINGS]]
+        yield Failure(
+            f"{store.anchor}-failure-{number}",
+            store,
+            result,
+            store.gaps.get(result.clause, ""),
+            told[0] if told else None,
+            tuple(told[1:]),
+            max(0, len(result.findings) - _MOST_FINDINGS),
+        )
+
+
+def _groups(clauses: Sequence[ClauseText], stores: Sequence[Store], failures: Sequence[Failure]) -> Iterator[Group]:
+    links = {(failure.store.anchor, failure.result.clause): failure.anchor for failure in failures}
+    results = {(store.anchor, each.clause): each for store in stores for each in store.report.results}
+    tried = {clause for _, clause in results}
+    titles = list(dict.fromkeys(clause.group for clause in clauses))
+    anchors = {clause.id: f"clause-{number}" for number, clause in enumerate(clauses, 1)}
+    for title in titles:
+        of_group = [clause for clause in clauses if clause.group == title]
+        rows = [
+            Row(
+                anchors[clause.id],
+                clause,
+                tuple(
+                    _cell(store, results.get((store.anchor, clause.id)), links.get((store.anchor, clause.id), ""))
+                    for store in stores
+                ),
+            )
+            for clause in of_group
+            if clause.id in tried
+        ]
+        untried = tuple(clause.id for clause in of_group if clause.id not in tried)
+        yield Group(title, tuple(rows), untried)
+
+
+def _cell(store: Store, result: CheckedClause | None, link: str) -> Cell:
+    if result is None:
+        return Cell(store, _NOT_TRIED, None)
+    is_gap = result.verdict is Verdict.FAIL and result.clause in store.gaps
+    return Cell(store, _KNOWN_GAP if is_gap else _LOOKS[result.verdict], result, link)
