@@ -27,7 +27,7 @@ from n00dles.errors import ConfigurationError
 from .capabilities import CAPABILITIES
 from .contract import LEVELS
 
-__all__ = ["Claims"]
+__all__ = ["Claims", "claims_of"]
 
 _IN_FILE = ("reader", "claims", "known-gaps")
 _IN_TABLE = ("level", "capabilities")
@@ -83,7 +83,8 @@ class Claims:
 
     def over(self, other: Claims) -> Claims:
         """Return these claims, and those of `other` where these say nothing."""
-        source = " and ".join(filter(None, [self.source, other.source if other != Claims() else ""]))
+        adds = (self.level is None and other.level) or (not self.capabilities and other.capabilities)
+        source = " and ".join(filter(None, [self.source, other.source if adds else ""]))
         return replace(
             self,
             level=other.level if self.level is None else self.level,
@@ -100,6 +101,15 @@ class Claims:
     def from_dict(cls, form: Mapping[str, Any]) -> Self:
         """Read what `to_dict` made."""
         return cls(form["level"], tuple(form["capabilities"]), source=form["source"])
+
+
+def claims_of(owner: object, name: str) -> Claims:
+    """Return what a factory or a store, called `name`, says in its attribute `claims`, if it lets itself be read."""
+    try:
+        claimed = getattr(owner, "claims", None)
+    except Exception:
+        return Claims()
+    return Claims.from_attribute(claimed, name)
 
 
 def _table(form: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:

@@ -72,11 +72,13 @@ class Elsewhere:
         await self._ask(text, {"do": "save", "run_id": run_id, "outputs": dict(outputs)}, then_die=then_die)
         acknowledged = self._scenario.acknowledged
         acknowledged[run_id] = acknowledged[run_id].after(outputs)
+        await self._scenario.look_out_of_band(run_id)
 
     async def delete(self, run_id: str, *, then_die: bool = False) -> None:
         """Delete a run."""
         await self._ask(f"delete({run_id!r})", {"do": "delete", "run_id": run_id}, then_die=then_die)
         self._scenario.acknowledged.pop(run_id, None)
+        await self._scenario.look_out_of_band(run_id)
 
     async def close(self) -> None:
         """Close the store there; the next call opens it again."""

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from n00dles.errors import ConfigurationError
 
 from ..verdicts import ClauseResult, Finding, Verdict
-from .capabilities import Capability
+from .capabilities import CAPABILITIES, Capability, Outcome
+from .claims import Claims
+from .gaps import judge_gaps
 from .journal import shorten
+from .location import files_in
+from .out_of_band import READING
 from .processes import HelperProcess, describe_exit
 from .registry import Clause, select
-from .report import StoreReport, grade
+from .replay import replay_line
+from .report import ReaderReport, StoreReport, grade
 from .target import Workspace
 
 __all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
@@ -27,6 +31,7 @@ DEFAULT_LIMIT = 20.0
 _CALLS_WORTH = 10
 """A whole clause may take as long as this many calls at their limit."""
 _TIME_TO_SETTLE = 2.0
+_TIME_TO_BE_APART = 5.0
 _TIME_TO_START = 60.0
 _TIME_TO_DIE = 5.0
 _PRINTED_TAIL = 400
@@ -89,10 +94,10 @@ def check_store(
     """
     selected = select(clauses)
     started = time.monotonic()
-    with open_runner(target, seed=seed, limit=limit, progress=progress) as runner:
+    with open_runner(target, seed=seed, limit=limit, claims=claims, reader=reader, progress=progress) as runner:
         results = runner.run(selected)
-        notes = (runner.note, *runner.notes())
-    return StoreReport(target, tuple(results), grade(results), notes, seed, time.monotonic() - started)
+        capabilities = () if tuple(clauses) else runner.run_probes()
+        return runner.report(results, capabilities, time.monotonic() - started)
 
 
 @contextmanager
@@ -102,6 +107,8 @@ def open_runner(
     seed: int = 0,
     limit: float = DEFAULT_LIMIT,
     folder: Path | None = None,
+    claims: Path | None = None,
+    reader: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Runner]:
     """Open a store and yield what checks it, clause by clause; its processes are ended on leaving.
@@ -109,23 +116,60 @@ def open_runner(
     Locations are made in `folder`, which is the caller's and is left as it is; without one, in a temporary folder that
     is removed. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see `check_store`.
     """
+    said = Claims() if claims is None else Claims.from_file(claims)
+    options = [*_option("--claims", claims), *_option("--reader", reader)]
     with contextlib.ExitStack() as stack:
         root = folder or stack.enter_context(Workspace(target)).root
-        runner = stack.enter_context(Runner(target, root, seed, limit, progress or _Nobody()))
+        runner = stack.enter_context(
+            Runner(
+                target,
+                root,
+                seed=seed,
+                limit=limit,
+                claims=said,
+                reader=reader or said.reader,
+                replay_options=options,
+                progress=progress or _Nobody(),
+            )
+        )
         runner.start()
         yield runner
 
 
-class Runner:
-    """Listens to a worker process, and starts another one when the store has ended it."""
+def _option(name: str, value: object) -> list[str]:
+    return [] if value is None else [name, str(value)]
 
-    def __init__(self, target: str, folder: Path, seed: int, limit: float, progress: Progress) -> None:
+
+class Runner:
+    """Listens to a worker process, and starts another one when the store has ended it.
+
+    Once it is started, `note` says what is done with the target, and `claims` what the store claims. `shares_data` says
+    how two locations were found to be one; empty if they were not.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        folder: Path,
+        *,
+        seed: int,
+        limit: float,
+        claims: Claims,
+        reader: str | None,
+        replay_options: Sequence[str],
+        progress: Progress,
+    ) -> None:
         self.note = ""
+        self.claims = claims
+        self.shares_data = ""
         self._target = target
         self._folder = folder
         self._seed = seed
         self._limit = limit
         self._progress = progress
+        self._reader = reader
+        self._replay_options = list(replay_options)
+        self._read: ReaderReport | None = None
         self._nonce = secrets.token_hex(3)
         self._worker: HelperProcess | None = None
         self._starts = 0
@@ -147,6 +191,35 @@ class Runner:
             self._progress.clause_ended(results[-1])
         return results
 
+    def run_probes(self) -> tuple[Capability, ...]:
+        """Probe every capability, and tell the progress."""
+        found = []
+        for name in CAPABILITIES:
+            self._progress.probing(name)
+            found.append(self.probe(name))
+            self._progress.probed(found[-1])
+        return tuple(found)
+
+    def report(
+        self, results: Sequence[ClauseResult], capabilities: Sequence[Capability], seconds: float
+    ) -> StoreReport:
+        """End the worker, and return all that was found."""
+        notes = (self.note, *self.notes())
+        gaps = judge_gaps(self.claims.gaps, results, self.claims.source)
+        return StoreReport(
+            self._target,
+            tuple(results),
+            grade(results),
+            notes,
+            self._seed,
+            seconds,
+            self.claims,
+            tuple(capabilities),
+            gaps,
+            self._read,
+            self.shares_data,
+        )
+
     def notes(self) -> tuple[str, ...]:
         """Return what is worth knowing besides the verdicts."""
         self._stop()
@@ -159,35 +232,81 @@ class Runner:
         if self._worker is not None:
             return self._worker
         self._starts += 1
-        folder = self._folder / f"worker-{self._starts}"
         self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
+        answer = self._first_answer(self._worker)
+        if self._starts == 1:
+            self.note = answer["note"]
+            self.claims = self.claims.over(Claims.from_dict(answer["claims"]))
+            self._read = None if answer["reader"] is None else ReaderReport(answer["reader"], 0)
+            if answer["takes_location"]:
+                self._see_whether_locations_are_apart()
+        return self._worker or self.start()
+
+    def check(self, clause: Clause) -> ClauseResult:
+        """Have one clause checked; whatever happens to the worker, a result comes out."""
+        began = time.monotonic()
+        try:
+            message = self._ask({"clause": clause.id}, _CALLS_WORTH * self._limit)
+        except _EndedError as end:
+            return self._died(clause, end, time.monotonic() - began)
+        if self._read is not None and message["reader"] is not None:
+            self._read = self._read.with_more(**message["reader"])
+        return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
+
+    def probe(self, name: str) -> Capability:
+        """Have one capability probed; one that ends or blocks its process is offered, and wrong."""
+        claimed = name in self.claims.capabilities
+        try:
+            found = self._ask({"capability": name}, _CALLS_WORTH * self._limit)["result"]
+        except _EndedError as end:
+            return Capability(name, claimed, Outcome.BROKEN, end.sentence)
+        return Capability(name, claimed, Outcome(found["outcome"]), found["proof"])
+
+    def _first_answer(self, worker: HelperProcess) -> dict[str, Any]:
+        """Tell a new worker what to check. Raises `ConfigurationError` if the store cannot be opened."""
         start = {
             "target": self._target,
-            "locations": str(folder),
+            "locations": str(self._folder / f"worker-{self._starts}"),
+            "only_location": self._only_location if self.shares_data else None,
             "seed": self._seed,
+            "limit": self._limit,
             "nonce": self._nonce,
+            "reader": self._reader,
+            "replay_options": self._replay_options,
             "try_to_open": self._starts == 1,
         }
         try:
-            self._worker.channel.receive(_TIME_TO_START)
+            worker.channel.receive(_TIME_TO_START)
         except TimeoutError:
             raise ConfigurationError(f"the process for the checks did not start within {_TIME_TO_START:g} s.") from None
         try:
-            answer = self._worker.request(start, self._limit)
+            answer = worker.request(start, self._limit)
         except TimeoutError:
-            places = "; ".join(self._worker.where_it_hangs()[:2])
+            places = "; ".join(worker.where_it_hangs()[:2])
             at = f" (it is at {places})" if places else ""
             raise ConfigurationError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
         if answer is None:
-            status = describe_exit(self._worker.wait(_TIME_TO_DIE))
-            printed = self._worker.output().strip()[-_PRINTED_TAIL:]
+            status = describe_exit(worker.wait(_TIME_TO_DIE))
+            printed = worker.output().strip()[-_PRINTED_TAIL:]
             raise ConfigurationError(
                 f"opening {self._target}: its process {status}{f', having printed: {printed}' if printed else ''}."
             )
         if "unusable" in answer:
             raise ConfigurationError(answer["unusable"])
-        self.note = answer["note"]
-        return self._worker
+        return answer
+
+    def _see_whether_locations_are_apart(self) -> None:
+        """A store that hangs or dies over this is for the clauses to judge."""
+        with contextlib.suppress(_EndedError):
+            self.shares_data = self._ask({"apart": True}, min(self._limit, _TIME_TO_BE_APART))["result"]
+        if self.shares_data:
+            self.note = self.shares_data
+            Path(self._only_location).mkdir()
+            self._stop()
+
+    @property
+    def _only_location(self) -> str:
+        return str(self._folder / "only-location")
 
     def _stop(self) -> None:
         worker, self._worker = self._worker, None
@@ -195,27 +314,24 @@ class Runner:
             with worker:
                 self._printed += worker.output()
 
-    def check(self, clause: Clause) -> ClauseResult:
-        """Have one clause checked; whatever happens to the worker, a result comes out."""
+    def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Ask the worker, listen to its story, and return its answer. Raises `_EndedError` if none comes."""
         began = time.monotonic()
         story = _Story()
         worker = self.start()
         with contextlib.suppress(BrokenPipeError):
-            worker.channel.send({"clause": clause.id})
+            worker.channel.send(request)
         while True:
-            left = began + _CALLS_WORTH * self._limit - time.monotonic()
+            left = began + seconds - time.monotonic()
             try:
                 message = worker.channel.receive(min(max(0.0, left), self._limit))
             except TimeoutError:
-                return self._died(clause, story, began, self._hung(worker, late=left < self._limit))
+                raise self._hung(worker, story, seconds if left < self._limit else None) from None
             if message is None:
-                status = describe_exit(worker.wait(_TIME_TO_DIE))
-                printed = worker.output().strip()[-_PRINTED_TAIL:]
-                details = [f"printed  {printed}"] if printed else []
-                return self._died(clause, story, began, (f"the store's process {status}", details))
+                raise self._ended(worker, story)
             if "result" in message:
                 self._settle(worker)
-                return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
+                return message
             if "scenario" in message:
                 story = _Story(message["scenario"])
                 self._progress.scenario(message["scenario"], message["title"])
@@ -231,24 +347,54 @@ class Runner:
         if idle is None:
             self._stop()
 
-    def _hung(self, worker: HelperProcess, *, late: bool) -> tuple[str, list[str]]:
+    def _hung(self, worker: HelperProcess, story: _Story, whole: float | None) -> _EndedError:
         details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
-        if late:
-            return f"the clause was not through after {_CALLS_WORTH * self._limit:g} s, and was killed", details
-        return f"the store did not answer within {self._limit:g} s, and was killed", details
-
-    def _died(self, clause: Clause, story: _Story, began: float, end: tuple[str, list[str]]) -> ClauseResult:
-        what, details = end
+        what = f"the store did not answer within {self._limit:g} s, and was killed"
+        if whole is not None:
+            what = f"the clause was not through after {whole:g} s, and was killed"
         self._stop()
-        steps = [story.steps[number] for number in sorted(story.steps)]
-        message = f"{what}, during: {steps[-1]}" if steps else what
-        replay = f"n00dles-testing check {shlex.quote(self._target)} --clause {clause.id} --seed {self._seed}"
-        finding = Finding(clause.id, message, (*shorten(steps), *details), replay)
-        seconds = time.monotonic() - began
-        return ClauseResult(clause.id, clause.title, Verdict.FAIL, message, story.scenario, seconds, (finding,))
+        return _EndedError(what, story, details)
+
+    def _ended(self, worker: HelperProcess, story: _Story) -> _EndedError:
+        status = describe_exit(worker.wait(_TIME_TO_DIE))
+        printed = worker.output().strip()[-_PRINTED_TAIL:]
+        self._stop()
+        return _EndedError(f"the store's process {status}", story, [f"printed  {printed}"] if printed else [])
+
+    def _died(self, clause: Clause, end: _EndedError, seconds: float) -> ClauseResult:
+        number = end.story.scenario
+        if self._read is not None and end.last.startswith(READING):
+            # Asked no more, so that the store gets a verdict on the other clauses.
+            self._read, self._reader = self._read.with_more(0, f"the out-of-band {end.last} ended its process"), ""
+            reason = f"the out-of-band reader ended the check, and not the store: {end.sentence}"
+            return ClauseResult(clause.id, clause.title, Verdict.VACUOUS, reason, number, seconds)
+        replay = replay_line(self._target, clause.id, self._seed, self._replay_options)
+        on_disk = files_in(self._last_location(clause.id))
+        details = [*([f"on disk  {on_disk}"] if on_disk else []), *end.details]
+        finding = Finding(clause.id, end.sentence, (*shorten(end.story.lines), *details), replay)
+        return ClauseResult(clause.id, clause.title, Verdict.FAIL, end.sentence, number, seconds, (finding,))
+
+    def _last_location(self, clause: str) -> Path | None:
+        found = (self._folder / f"worker-{self._starts}").glob(f"{clause}-*")
+        return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
 class _Story:
     def __init__(self, scenario: int = 0) -> None:
         self.scenario = scenario
         self.steps: dict[int, str] = {}
+
+    @property
+    def lines(self) -> list[str]:
+        return [self.steps[number] for number in sorted(self.steps)]
+
+
+class _EndedError(Exception):
+    """The worker has ended, or was killed, before it could answer."""
+
+    def __init__(self, what: str, story: _Story, details: list[str]) -> None:
+        self.story = story
+        self.details = details
+        self.last = story.lines[-1] if story.lines else ""
+        self.sentence = f"{what}, during: {self.last}" if self.last else what
+        super().__init__(self.sentence)

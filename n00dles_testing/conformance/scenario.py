@@ -67,6 +67,7 @@ class Scenario:
         self._instance: Instance | None = None
         self._is_probe = is_probe
         self._has_judged = False
+        self._going_on = 0
 
     async def __aenter__(self) -> Self:
         return self
@@ -103,6 +104,10 @@ class Scenario:
         """Load a known run, passing the inputs that it was created with unless others are given."""
         return await self._load_or_create(run_id, self.acknowledged[run_id].inputs if inputs is None else inputs)
 
+    async def load_unknown(self, run_id: str, inputs: Mapping[str, Any]) -> Handle:
+        """Load a run that may be there or not; nothing is expected, and nothing acknowledged."""
+        return await self._load_or_create(run_id, inputs)
+
     async def creates_or_refuses(self, inputs: Mapping[str, Any], run_id: str) -> Handle | Exception:
         """Create as `create` does; return the exception if the store raised one instead."""
         try:
@@ -117,11 +122,13 @@ class Scenario:
         """Complete nodes in the context of `handle`, in this order, and save it; the outputs are then acknowledged."""
         await self._save(handle, outputs)
         self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
+        await self.look_out_of_band(handle.run_id)
 
     async def saves_or_refuses(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
         """Save as `save` does; return False if the store raised an exception instead, and nothing is acknowledged."""
         if saved := await self.late_save(handle, outputs):
             self.acknowledged[handle.run_id] = self.acknowledged[handle.run_id].after(outputs)
+            await self.look_out_of_band(handle.run_id)
         return saved
 
     async def late_save(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
@@ -142,6 +149,7 @@ class Scenario:
         instance = await self.opened()
         await self.call(f"delete({show(run_id)})", instance.delete(run_id), lambda _: "acknowledged")
         self.acknowledged.pop(run_id, None)
+        await self.look_out_of_band(run_id)
 
     async def close(self) -> None:
         """Close the instance, in the way that its shape offers."""
@@ -189,6 +197,13 @@ class Scenario:
         self.expect(handle.record).equals(self.acknowledged[run_id], because=because)
         return handle
 
+    async def look_out_of_band(self, run_id: str) -> None:
+        """Compare a run with what is stored, if there is a reader for that, and no other call may be changing it."""
+        __tracebackhide__ = True
+        reader = self.subject.reader
+        if reader is not None and not self._is_probe and not self._going_on:
+            await reader.compare(self, run_id, self.acknowledged.get(run_id))
+
     def expect(self, came: Any) -> Expectation:
         """Return the expectation of a value; a broken one is told with this scenario's story."""
         return Expectation(came, self._judges)
@@ -201,6 +216,7 @@ class Scenario:
         """Await a call of the store's and tell it. Raises `BrokenClause` for whatever the store raises."""
         __tracebackhide__ = True
         step = self.journal.write(text)
+        self._going_on += 1
         try:
             result = await awaited
             self.journal.outcome(step, outcome(result))
@@ -215,6 +231,8 @@ class Scenario:
                 raise
             self.journal.outcome(step, f"raised {type(error).__name__}")
             raise BrokenClause(f"{text.partition('(')[0]} raised {describe(error)}", where(error)) from error
+        finally:
+            self._going_on -= 1
         return result
 
     async def _save(self, handle: Handle, outputs: Mapping[str, Any]) -> None:
@@ -247,7 +265,7 @@ class Scenario:
         return self._instance
 
     async def _leave(self, *, told: bool) -> None:
-        if self.location is None and self.acknowledged:
+        if not self.subject.target.takes_location and self.acknowledged:
             await self._clean_up()
         if self._instance is None:
             return
@@ -266,7 +284,7 @@ class Scenario:
     def _found(self, broken: BrokenClause) -> None:
         """A call that raised is an expectation, too: the one that it does not."""
         self._judges()
-        self.subject.found(broken, self.journal)
+        self.subject.found(broken, self.journal, self.location)
 
     async def _clean_up(self) -> None:
         """Where the location is the user's own, leave nothing behind."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -11,7 +10,10 @@ from ..verdicts import Finding
 from .draw import Draw
 from .expect import BrokenClause
 from .journal import Journal
+from .location import files_in
 from .nursery import Nursery
+from .out_of_band import COMPARED_IN, OutOfBandReader
+from .replay import replay_line
 from .scenario import Scenario
 
 if TYPE_CHECKING:
@@ -50,14 +52,20 @@ class StoreSubject:
         nonce: str,
         listener: Listener,
         memory: dict[str, Any],
+        only_location: str | None = None,
+        reader: OutOfBandReader | None = None,
+        replay_options: Sequence[str] = (),
     ) -> None:
         """Prepare one check.
 
         `locations` is a folder for fresh locations; `nonce` keeps run ids apart from those of earlier checks; `memory`
-        is shared by the checks of one store.
+        is shared by the checks of one store. `only_location` is what a factory gets whose stores share their data
+        wherever they are opened. `reader` is used by the clauses that compare with it. `replay_options` belong to the
+        command that shows a finding again.
         """
         self.target = target
         self.clause = clause
+        self.seed = seed
         self.draw = Draw(f"{clause}:{seed}")
         self.findings: list[Finding] = []
         self.notes: list[str] = []
@@ -67,7 +75,9 @@ class StoreSubject:
         self._nonce = nonce
         self._listener = listener
         self._memory = memory
-        self._replay = f"n00dles-testing check {shlex.quote(target.text)} --clause {clause} --seed {seed}"
+        self._only_location = only_location
+        self.reader = reader if clause in COMPARED_IN else None
+        self._replay = replay_line(target.text, clause, seed, replay_options)
 
     def scenario(self, title: str) -> Scenario:
         """Return a new scenario on a fresh location; enter it with `async with`.
@@ -98,9 +108,9 @@ class StoreSubject:
         return nursery
 
     def fresh_location(self) -> str | None:
-        """Return a fresh, empty folder, or None if the target takes no location."""
+        """Return a fresh, empty folder; the only location, or None, if the target cannot be opened on fresh ones."""
         if not self.target.takes_location:
-            return None
+            return self._only_location
         number = 1
         while (folder := self._locations / f"{self.clause}-{number}").exists():
             number += 1
@@ -111,7 +121,9 @@ class StoreSubject:
         """Return the id of a run that no store knows."""
         return f"run-{self._nonce}-{self.draw.token()}"
 
-    def found(self, broken: BrokenClause, journal: Journal) -> None:
-        """Keep what a scenario has found."""
-        details = [f"{label:<8} {text}" for label, text in broken.details]
-        self.findings.append(Finding(self.clause, broken.message, (*journal.story, *details), self._replay))
+    def found(self, broken: BrokenClause, journal: Journal, location: str | None = None) -> None:
+        """Keep what a scenario has found, with what lay in its location at that moment."""
+        on_disk = files_in(location)
+        details = [("on disk", on_disk)] if on_disk is not None else []
+        lines = [f"{label:<8} {text}" for label, text in [*details, *broken.details]]
+        self.findings.append(Finding(self.clause, broken.message, (*journal.story, *lines), self._replay))

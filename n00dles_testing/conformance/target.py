@@ -19,8 +19,9 @@ from n00dles.stores.urls import open_store
 
 from ..factories import takes_location
 from ..registered import load_registered
-from .claims import Claims
+from .claims import Claims, claims_of
 from .instance import Instance
+from .reader_attribute import reader_of
 
 __all__ = ["StoreTarget", "Workspace", "sqlite_path"]
 
@@ -127,8 +128,8 @@ def _factory_target(text: str) -> StoreTarget:
     from ..targets import load_target
 
     factory = load_target(text, "store") if ":" in text else load_registered(text)
-    claims = Claims.from_attribute(getattr(factory, "claims", None), text)
-    reader = getattr(factory, "reader", None)
+    claims = claims_of(factory, text)
+    reader = reader_of(factory)
     if takes_location(text, factory):
         return StoreTarget(text, True, "the factory gets fresh temporary folders", factory, claims, reader)
     note = "the factory takes no location: whether its stores share their data is found out by probing"

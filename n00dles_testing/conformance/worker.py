@@ -4,8 +4,8 @@ The store under test lives here, apart from the runner, which only listens: what
 (hang, exit, print, crash), the runner is left to tell it.
 
 It says `started` when it is up. The first message to it says what to check; `ready` or `unusable` is the answer. Each
-further one names a clause; it is answered with `scenario` and `step` messages while the check goes on, with `result` at
-its end, and with `idle` when nothing of it is left.
+further one names a `clause` or a `capability`, or asks whether locations are `apart`. It is answered with `scenario`
+and `step` messages while that goes on, with `result` at its end, and with `idle` when nothing of it is left.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 import traceback
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,12 @@ from n00dles.errors import N00dlesError
 
 from ..channel import Channel
 from ..verdicts import ClauseResult, Verdict
+from .apart import same_data
+from .claims import claims_of
 from .expect import MisuseError, NotApplicableError, VacuousCheck
 from .nursery import Nursery
+from .out_of_band import OutOfBandReader
+from .probes import find_out
 from .registry import Clause, implemented
 from .scenario import describe, where
 from .subject import StoreSubject
@@ -56,19 +61,58 @@ class _Worker:
         self._start = start
         self._locations = Path(start["locations"])
         self._target = StoreTarget.parse(start["target"])
+        if start["only_location"] is not None:
+            self._target = replace(self._target, takes_location=False)
+        self.claims = self._target.claims
+        self.reader = self._find_reader()
         self._memory: dict[str, Any] = {}
+
+    @property
+    def ready(self) -> dict[str, Any]:
+        """The answer to the first message."""
+        reader = None if self.reader is None else self.reader.name
+        return {
+            "ready": True,
+            "note": self._target.note,
+            "claims": self.claims.to_dict(),
+            "reader": reader,
+            "takes_location": self._target.takes_location,
+        }
 
     async def try_to_open(self) -> None:
         """Open the store once: a target that is none is told at once, not by every clause."""
         subject = self._subject("opening")
         instance = await self._target.open(subject.fresh_location())
+        self.claims = self.claims.over(claims_of(instance.raw, f"the store of {self._target.text}"))
         with contextlib.suppress(Exception):
             await instance.close()  # how it closes is for the checks to judge
 
-    async def check(self, clause: Clause) -> None:
-        """Run one check and send its result, before the event loop is closed: a store may make that hang."""
+    async def answer(self, message: dict[str, Any]) -> None:
+        """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
+        match message:
+            case {"clause": id_}:
+                await self._check(next(clause for clause in implemented() if clause.id == id_))
+            case {"capability": name}:
+                outcome, proof = await find_out(name, self._subject(name))
+                self._channel.send({"result": {"outcome": outcome.value, "proof": proof}})
+            case {"apart": _}:
+                found = await same_data(self._subject("apart"), self._subject("opening"))
+                self._channel.send({"result": found})
+
+    async def _check(self, clause: Clause) -> None:
+        reader = self.reader
+        before = 0 if reader is None else reader.compared
         result = await result_of(clause, self._subject(clause.id))
-        self._channel.send({"result": result.to_dict()})
+        told = None if reader is None else {"compared": reader.compared - before, "fault": reader.fault}
+        self._channel.send({"result": result.to_dict(), "reader": told})
+
+    def _find_reader(self) -> OutOfBandReader | None:
+        limit = max(0.1, self._start["limit"] / 2)  # before the runner takes the store for one that hangs
+        if self._start["reader"]:
+            return OutOfBandReader.load(self._start["reader"], limit)
+        if self._target.reader is None or self._start["reader"] == "":
+            return None
+        return OutOfBandReader(f"of {self._target.text}", self._target.reader, limit)
 
     def close(self) -> None:
         """End what the checks have started."""
@@ -85,6 +129,9 @@ class _Worker:
             nonce=self._start["nonce"],
             listener=_Telling(self._channel),
             memory=self._memory,
+            only_location=self._start["only_location"],
+            reader=self.reader,
+            replay_options=self._start["replay_options"],
         )
 
 
@@ -132,7 +179,6 @@ def main(reads: str, writes: str) -> None:
     start = channel.receive()
     if start is None:
         return
-    clauses = {clause.id: clause for clause in implemented()}
     try:
         worker = _Worker(channel, start)
         if start["try_to_open"]:
@@ -143,9 +189,9 @@ def main(reads: str, writes: str) -> None:
         place = "".join(f" ({text})" for _, text in where(error))
         channel.send({"unusable": f"opening the store raised {describe(error)}{place}"})
     else:
-        channel.send({"ready": True, "note": worker._target.note})
+        channel.send(worker.ready)
         while (message := channel.receive()) is not None:
-            asyncio.run(worker.check(clauses[message["clause"]]))
+            asyncio.run(worker.answer(message))
             channel.send({"idle": True})
         worker.close()
     sys.stdout.flush()

@@ -1,0 +1,123 @@
+"""The level that a store has reached, what stops the next one, and all that nobody has tried: in a few lines.
+
+A level is reached when every clause of it has passed, and the levels below it are reached. Level 1 is about any store,
+so one of its clauses may not apply, as that of damaged records does not to a store without any; that is proven by a
+probe, and named. From level 2 on each clause has to pass. What was not run, not asked for or has no check is no pass.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..verdicts import ClauseResult, Verdict
+from .contract import LEVELS, PLAINLY, level_title
+from .registry import implemented
+
+__all__ = ["Grade", "grade"]
+
+_NOT_CHECKED, _NOT_ASKED = "not checked by this release", "not asked for"
+_SHOWN_REASONS = 3
+_SHORTEST_SPAN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """The level that a store has reached, with its limits: `text` never claims more than was tried.
+
+    `level` is None if not even level 1 is reached. The first line of `text` says what was reached and which clauses
+    the store breaks, the next ones what stops the next level, and what this release does not check at all.
+    `not_implemented` are the clauses that have no check: whether the store keeps them, nobody knows.
+    """
+
+    level: int | None
+    text: str
+    not_implemented: tuple[str, ...]
+
+
+def grade(results: Sequence[ClauseResult]) -> Grade:
+    """Return the highest level that is reached, and what to say about it."""
+    by_clause = {result.clause: result for result in results}
+    checked = {each.id for each in implemented()}
+    missing = tuple(id_ for _, clauses in LEVELS.values() for id_ in clauses if id_ not in checked)
+    level = None
+    for number in LEVELS:
+        if not _is_reached(number, by_clause):
+            break
+        level = number
+    lines = [_headline(level, results), *_what_stops((level or 0) + 1, by_clause, checked), *_unknown(missing)]
+    return Grade(level, "\n".join(lines), missing)
+
+
+def _is_reached(level: int, by_clause: dict[str, ClauseResult]) -> bool:
+    verdicts = [by_clause[id_].verdict if id_ in by_clause else None for id_ in LEVELS[level][1]]
+    enough = (Verdict.PASS, Verdict.NOT_APPLICABLE) if level == 1 else (Verdict.PASS,)
+    return Verdict.PASS in verdicts and all(verdict in enough for verdict in verdicts)
+
+
+def _headline(level: int | None, results: Sequence[ClauseResult]) -> str:
+    failed = [each.clause for each in results if each.verdict is Verdict.FAIL]
+    passed = [each.clause for each in results if each.verdict is Verdict.PASS]
+    aside = [each.clause for each in results if each.verdict is Verdict.NOT_APPLICABLE]
+    if level is None:
+        if failed:
+            return f"no level: the store breaks {', '.join(failed)}"
+        return f"no level: {f'no fault found by {spans(passed)}' if passed else 'nothing was shown'}"
+    kept = "every clause of it" if level == 1 else f"every clause of levels 1 to {level}"
+    parts = [f"{level_title(level)}: {kept} passed"]
+    aside = [id_ for id_ in aside if id_ in LEVELS[1][1]]
+    parts += [f"{spans(aside)} do{'es' if len(aside) == 1 else ''} not apply"] if aside else []
+    parts += [f"the store breaks {', '.join(failed)}"] if failed else []
+    return "; ".join(parts)
+
+
+def _what_stops(level: int, by_clause: dict[str, ClauseResult], checked: set[str]) -> list[str]:
+    """Say which clauses stop the next level, and what to do about those that were not run."""
+    if level not in LEVELS or not checked.intersection(LEVELS[level][1]):
+        return []
+    found: dict[str, list[str]] = {}
+    for id_ in LEVELS[level][1]:
+        result = by_clause.get(id_)
+        if result is None:
+            found.setdefault(_NOT_ASKED if id_ in checked else _NOT_CHECKED, []).append(id_)
+        elif result.verdict is not Verdict.PASS:
+            found.setdefault(result.verdict.value, []).append(id_)
+    if level == 1:
+        found.pop(Verdict.NOT_APPLICABLE.value, None)
+    if list(found) == [Verdict.NOT_APPLICABLE.value] and len(found[Verdict.NOT_APPLICABLE.value]) == len(
+        LEVELS[level][1]
+    ):
+        return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]])}"]
+    words = "; ".join(f"{spans(ids)} {what}" for what, ids in found.items())
+    not_run = [by_clause[id_] for id_ in found.get(Verdict.NOT_RUN.value, [])]
+    return [
+        f"{level_title(level)} not reached: {words or 'nothing of it has passed'}",
+        *(f"  {each.clause} was not run: {_reason(each)}" for each in not_run[:_SHOWN_REASONS]),
+    ]
+
+
+def _reason(result: ClauseResult) -> str:
+    """Return the first of what a result says: further notes stand behind a semicolon."""
+    return result.reason.partition("; ")[0] or result.verdict.value
+
+
+def _unknown(missing: Sequence[str]) -> list[str]:
+    """Name what nobody has tried, the worst of it in words."""
+    if not missing:
+        return []
+    whole = [level_title(level) for level, (_, clauses) in LEVELS.items() if set(clauses) <= set(missing)]
+    plainly = [(words, [id_ for id_ in ids if id_ in missing]) for words, ids in PLAINLY]
+    named = [f"{words} ({spans(ids)})" for words, ids in plainly if ids]
+    rest = set(missing).difference(*(ids for _, ids in plainly))
+    named += [spans([id_ for id_ in missing if id_ in rest])] if rest else []
+    levels = f"{' and '.join(whole)}: " if whole else ""
+    return [f"{levels}not checked by this release, so nothing is known of {', '.join(named)}"]
+
+
+def spans(ids: Iterable[str]) -> str:
+    """Write ids with runs of them shortened: `S01–S09, S11, C01, C02`."""
+    runs: list[list[str]] = []
+    for _, run in itertools.groupby(enumerate(ids), key=lambda pair: (pair[1][0], int(pair[1][1:]) - pair[0])):
+        runs.append([id_ for _, id_ in run])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) >= _SHORTEST_SPAN else ", ".join(run) for run in runs)
