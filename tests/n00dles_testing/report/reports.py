@@ -1,0 +1,74 @@
+"""Reports of checks as `check --json` writes them, made up for tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from n00dles_testing.report.page_view import ClauseText
+
+__all__ = ["CONTRACT", "failed", "passed", "report"]
+
+CONTRACT = [
+    ClauseText(
+        "S05", "level 1 (contract)", "no aliasing", "What the caller mutates is not stored.", "A save is a `copy`."
+    ),
+    ClauseText("S10", "level 1 (contract)", "damage is told", "A damaged record raises a typed error.", ""),
+    ClauseText(
+        "C02", "level 2 (crash-safe)", "kept after a kill", "Kept after SIGKILL.", "It dies.\n\nSeen in: a/b #1."
+    ),
+]
+
+STORY = (
+    "scenario a worker is killed",
+    "open(S05-1) → open",
+    "process 11: load_or_create('r', {'topic': 'cats'}) → inputs {'topic': 'cats'}, completed {}, order []",
+    "process 11: save('r') with {'writer': 'On Cats'} → acknowledged",
+    "process 11: was killed by SIGKILL right after its acknowledgement",
+    "load_or_create('r', {'topic': 'cats'}) → inputs {'topic': 'cats'}, completed {}, order []",
+    "allowed  completed {'writer': 'On Cats'}",
+    "came     completed {}",
+    "why      the save was acknowledged",
+)
+
+
+def passed(clause: str = "S05", **changes: Any) -> dict[str, Any]:
+    """Return a clause that passed."""
+    form = {"clause": clause, "title": "no aliasing", "verdict": "PASS", "reason": "", "scenarios": 3, "seconds": 0.5}
+    return {**form, "findings": [], **changes}
+
+
+def failed(clause: str = "C02", story: tuple[str, ...] = STORY, **changes: Any) -> dict[str, Any]:
+    """Return a clause that failed, with one finding."""
+    finding = {
+        "clause": clause,
+        "message": "completed['writer'] is missing",
+        "story": list(story),
+        "replay": f"n00dles-testing check x:y --clause {clause} --seed 0",
+    }
+    return passed(clause, verdict="FAIL", reason=finding["message"], findings=[finding], **changes)
+
+
+def report(
+    target: str = "package.stores:Mine", results: list[dict[str, Any]] | None = None, **changes: Any
+) -> dict[str, Any]:
+    """Return a whole report."""
+    results = [passed(), failed()] if results is None else results
+    return {
+        "format": "n00dles-testing-report",
+        "version": 1,
+        "kind": "check",
+        "written_by": "n00dles-testing 0.1.0",
+        "written_at": "2026-11-29T22:18:14Z",
+        "python": "3.11.7",
+        "platform": "Linux",
+        "target": target,
+        "ok": all(each["verdict"] != "FAIL" for each in results),
+        "level": None,
+        "grade": "the store breaks C02\nnot checked by this release: damage (S10); so no level is given",
+        "not_implemented": ["S10"],
+        "results": results,
+        "notes": ["the factory gets fresh temporary folders"],
+        "seed": 0,
+        "seconds": 1.5,
+        **changes,
+    }
