@@ -54,6 +54,13 @@ class Expectation:
         details = [("allowed", _shown(wanted)), ("came", _shown(self.came)), ("why", because)]
         raise BrokenClause(found, tuple(details))
 
+    def has_no(self, fault: str | None, *, allowed: str, because: str) -> None:
+        """Return if a check that judges by more than equality has found no fault. Raises `BrokenClause` with it."""
+        __tracebackhide__ = True
+        self._compared()
+        if fault is not None:
+            raise BrokenClause(fault, (("allowed", allowed), ("came", _shown(self.came)), ("why", because)))
+
 
 def _shown(value: Any) -> str:
     return str(value) if isinstance(value, Record) else show(value)

@@ -105,7 +105,14 @@ class JSONFiles:
     def read(self, run_id: str) -> Any:
         """Return the stored record, or None."""
         path = self.path(run_id)
-        return json.loads(path.read_text()) if path.exists() else None
+        return self.parsed(run_id, path) if path.exists() else None
+
+    def parsed(self, run_id: str, path: Path) -> Any:
+        """Return the record in a file, which must be that of the run: somebody may have restored the wrong one."""
+        record = json.loads(path.read_text())
+        if self.path(record["run_id"]) != self.path(run_id):
+            raise ValueError(f"{path} holds run {record['run_id']!r}, and should hold {run_id!r}")
+        return record
 
     def kept(self, context: Any) -> dict[str, Any]:
         """Return what is kept of a context."""
@@ -166,7 +173,11 @@ class AppendOnlyLog:
         self.lock = threading.RLock()
         self.runs: dict[str, dict[str, Any]] = {}
         if self.path.exists():
-            self.replay(self.path.read_text())
+            text = self.path.read_text()
+            self.replay(text)
+            if text and not text.endswith("\n"):
+                # The next line would be part of the one that a crash has torn.
+                replace_file(self.path, text[: text.rfind("\n") + 1])
         self.file = self.path.open("a")
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ class LoadsTheLatest(JSONFiles):
     def read(self, run_id: str) -> Any:
         """Return the record with the latest time."""
         versions = self.versions(run_id)
-        return json.loads(max(versions).read_text()) if versions else None
+        return self.parsed(run_id, max(versions)) if versions else None
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write another version."""
