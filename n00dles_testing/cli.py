@@ -33,7 +33,7 @@ _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
   1    a clause failed, or showed nothing (VACUOUS); of a pipeline, also if one is UNKNOWN (see --allow-unknown); of a
-       store, also if none passed
+       store, also if none passed, a claim is denied, or a known gap is none
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
   141  the reader of the output was gone before its end, as with | head
@@ -82,16 +82,26 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def _list_clauses(context: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not context.resilient_parsing:
+        from .command_check import list_clauses
+
+        list_clauses()
+        context.exit()
+
+
 @main.command(
     epilog=f"""\b
 Examples:
   n00dles-testing check sqlite:///runs.db
   n00dles-testing check mypackage.store:open_store --json report.json
   n00dles-testing check tests/my_store.py:open_store --clause S05 --clause C02
+  n00dles-testing check mystore --claims claims.toml
 
 A factory takes one location, a fresh and empty folder as a string, and returns an open store; the same location again
 means the same data, also in another process. It needs no base class: three methods, sync or async, are enough. One
-that takes no argument is checked too, and what cannot be run then says so.
+that takes no argument is checked too, and what cannot be run then says so. A package registers a factory under a name
+by an entry point of the group n00dles_testing.stores.
 
 Your data is never touched. For a sqlite:// URL the check works on fresh databases in a temporary folder beside the one
 that is named; that one is neither read nor written. Of another URL, {{location}} is replaced by a temporary folder.
@@ -107,7 +117,22 @@ that is named; that one is neither read nor written. Of another URL, {{location}
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="A call that takes longer is killed, and fails; so is a clause that takes ten times as long.",
+    help="A call that takes longer is killed, and fails; so is a clause or a probe that takes ten times as long. "
+    "Opening the store may take as long as a call.",
+)
+@click.option(
+    "--claims",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A TOML file with what the store claims, and its known gaps. A claim that is denied fails.",
+)
+@click.option(
+    "--reader",
+    metavar="MODULE:FUNCTION",
+    help="read(location, run_id) sees the raw record without the store; it is compared with what was acknowledged.",
+)
+@click.option(
+    "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_clauses, help="List the clauses, and end."
 )
 @click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
 @click.option(
@@ -121,14 +146,16 @@ def check(
     *,
     json_file: Path | None,
     html_file: Path | None,
+    **said: Any,
 ) -> None:
     """Check whether a state store keeps the contract.
 
-    TARGET is a URL, package.module:factory, or path/to/file.py:factory.
+    TARGET is a URL, package.module:factory, path/to/file.py:factory, or the name of a registered store.
     """
     from .command_check import run_check
 
-    raise SystemExit(run_check(target, clauses, seed, limit, json_file=json_file, html_file=html_file))
+    options = {"clauses": clauses, "seed": seed, "limit": limit, **said}
+    raise SystemExit(run_check(target, options, json_file=json_file, html_file=html_file))
 
 
 @main.command(
@@ -298,6 +325,10 @@ def replay(token: str, llm: str) -> None:
         from .show_campaign import run_campaign_replay
 
         raise SystemExit(run_campaign_replay(token))
+    if token.startswith("s1"):  # of a state machine, see `conformance.machine.tokens`
+        from .show_machine import run_machine_replay
+
+        raise SystemExit(run_machine_replay(token))
     from .command_explore import run_replay
 
     raise SystemExit(run_replay(token, llm == "auto"))

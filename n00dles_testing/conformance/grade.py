@@ -15,7 +15,7 @@ from ..verdicts import ClauseResult, Verdict
 from .contract import LEVELS, PLAINLY, level_title
 from .registry import implemented
 
-__all__ = ["Grade", "grade"]
+__all__ = ["Grade", "counts_for", "grade"]
 
 _NOT_CHECKED, _NOT_ASKED = "not checked by this release", "not asked for"
 _SHOWN_REASONS = 3
@@ -52,8 +52,12 @@ def grade(results: Sequence[ClauseResult]) -> Grade:
 
 def _is_reached(level: int, by_clause: dict[str, ClauseResult]) -> bool:
     verdicts = [by_clause[id_].verdict if id_ in by_clause else None for id_ in LEVELS[level][1]]
-    enough = (Verdict.PASS, Verdict.NOT_APPLICABLE) if level == 1 else (Verdict.PASS,)
-    return Verdict.PASS in verdicts and all(verdict in enough for verdict in verdicts)
+    return Verdict.PASS in verdicts and all(counts_for(level, verdict) for verdict in verdicts)
+
+
+def counts_for(level: int, verdict: Verdict | None) -> bool:
+    """Whether a clause of this level does not stop it, with this verdict; None: it was not tried."""
+    return verdict is Verdict.PASS or (level == 1 and verdict is Verdict.NOT_APPLICABLE)
 
 
 def _headline(level: int | None, results: Sequence[ClauseResult]) -> str:

@@ -10,7 +10,7 @@ from .capabilities import Capability
 from .claims import Claims
 from .contract import LEVELS, level_title
 from .gaps import Gap, GapState
-from .grade import Grade, grade
+from .grade import Grade, counts_for, grade
 from .registry import implemented
 
 __all__ = ["Grade", "ReaderReport", "StoreReport", "grade"]
@@ -95,24 +95,23 @@ class StoreReport:
         if (self.grade.level or 0) >= claimed:
             return True
         tried = {result.clause: result.verdict for result in self.results}
-        wanted = [id_ for level in range(1, claimed + 1) for id_ in LEVELS[level][1]]
         checked = {each.id for each in implemented()}
-        if any(id_ in checked and id_ not in tried for id_ in wanted):
+        wanted = [(level, id_) for level in range(1, claimed + 1) for id_ in LEVELS[level][1] if id_ in checked]
+        if any(id_ not in tried for _, id_ in wanted):
             return None
-        reachable = max((level for level, (_, ids) in LEVELS.items() if checked.issuperset(ids)), default=0)
-        return None if (self.grade.level or 0) >= reachable else False
+        return None if all(counts_for(level, tried[id_]) for level, id_ in wanted) else False
 
     @property
     def level_text(self) -> str:
         """What became of the claimed level, in a sentence; empty if none is claimed."""
         if self.claims.level is None:
             return ""
-        claimed = f"{level_title(self.claims.level)} is claimed by {self.claims.source}"
+        claimed = f"{level_title(self.claims.level)} is claimed"
         if self.level_kept:
-            return f"{claimed}, and was reached"
+            return f"{claimed}, and reached"
         if self.level_kept is None:
             return f"{claimed}; whether it is reached cannot be told from what was checked"
-        return f"{claimed}, and was not reached: it is {level_title(self.grade.level or 0)}"
+        return f"{claimed}, and not reached: it is {level_title(self.grade.level or 0)} ({self.claims.source})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types; the parts as their own `to_dict` has them.

@@ -1,0 +1,153 @@
+"""What a check of a store shows to a person: its progress, the clauses, what was claimed, and the level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .conformance import Capability, Outcome, StoreReport, implemented
+from .conformance.contract import LEVELS, level_title
+from .conformance.gaps import GapState
+from .conformance.sentences import SENTENCES
+from .report.escape import one_line
+from .report.terminal import StepDisplay, clause_line, clause_table, print_findings, print_notes
+from .verdicts import ClauseResult, Verdict
+
+__all__ = ["CheckProgress", "clause_list", "print_report"]
+
+_OUTCOME_STYLES = {
+    Outcome.FOUND: "green",
+    Outcome.ABSENT: "dim",
+    Outcome.BROKEN: "yellow",
+    Outcome.UNUSABLE: "yellow",
+    Outcome.UNTOLD: "yellow",
+}
+
+
+class CheckProgress:
+    """Shows how a check goes on."""
+
+    def __init__(self, target: str, display: StepDisplay, probes: int) -> None:
+        """`probes` capabilities are probed behind the clauses."""
+        self._target = target
+        self._display = display
+        self._probes = probes
+        self._clause = ""
+
+    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
+        """The store opens."""
+        self._display.start(len(clauses) + self._probes)
+        self._display.say(Text(f"checking {one_line(self._target)}", "bold"))
+        self._display.say(Text(one_line(note), "dim"))
+
+    def clause_started(self, clause: str) -> None:
+        """A check begins."""
+        self._clause = clause
+        self._display.at(clause)
+
+    def scenario(self, number: int, title: str) -> None:
+        """A scenario of it begins."""
+        self._display.at(f"{self._clause} {number}: {title}")
+
+    def clause_ended(self, result: ClauseResult) -> None:
+        """A check has ended."""
+        self._display.done(clause_line(result), important=not result.ok)
+
+    def probing(self, capability: str) -> None:
+        """A capability is probed."""
+        self._clause = capability
+        self._display.at(f"probing {capability}")
+
+    def probed(self, capability: Capability) -> None:
+        """A probe has ended."""
+        self._display.done(_capability_line(capability), important=not capability.ok)
+
+
+def print_report(console: Console, report: StoreReport) -> None:
+    """Print all of a report, the level last: that is where the eye is when it ends."""
+    console.print(clause_table(_with_gaps(report)))
+    if report.capabilities:
+        console.print(_capability_table(report.capabilities))
+    for result in report.results:
+        print_findings(console, result.findings[:1])
+        print_notes(console, [f"  also: {finding.story[0]}: {finding.message}" for finding in result.findings[1:]])
+    console.print()
+    console.print(_grade(report))
+    # The first note was shown at the start.
+    print_notes(console, [one_line(note) for note in [*_said(report), *report.notes[1:]]])
+    _print_problems(console, report)
+
+
+def clause_list() -> str:
+    """Return every clause of the contract for stores, level by level."""
+    titles = {clause.id: clause.title for clause in implemented()}
+    lines = []
+    for level, (_, clauses) in LEVELS.items():
+        is_checked = any(id_ in titles for id_ in clauses)
+        lines.append(f"{level_title(level)}{'' if is_checked else ', not checked by this release'}")
+        for id_ in clauses:
+            aside = "" if id_ in titles or not is_checked else " (not checked by this release)"
+            lines.append(f"  {id_}  {titles.get(id_, SENTENCES[id_])}{aside}")
+    return "\n".join(lines)
+
+
+def _with_gaps(report: StoreReport) -> Iterable[ClauseResult]:
+    """Write the reason of a known gap in front of what a clause says."""
+    known = {gap.clause: gap.reason for gap in report.gaps if gap.state is GapState.KNOWN}
+    for result in report.results:
+        gap = known.get(result.clause)
+        yield result if gap is None else replace(result, reason=f"known gap: {gap}; {result.reason}")
+
+
+def _capability_table(capabilities: Sequence[Capability]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("capability")
+    table.add_column("what its probe has shown", ratio=1)
+    for each in capabilities:
+        says = Text(each.verdict, "bold red" if not each.ok else _OUTCOME_STYLES[each.outcome])
+        if each.claimed or each.outcome is not Outcome.ABSENT:
+            says.append(f"\n{one_line(each.proof)}", "dim")
+        table.add_row(Text(each.name), says)
+    return table
+
+
+def _capability_line(capability: Capability) -> Text:
+    return Text(f"{capability.name:<9}  {capability.verdict}: {one_line(capability.proof)}")
+
+
+def _grade(report: StoreReport) -> Text:
+    """Green is for a level; that some clauses found nothing is none."""
+    first, _, rest = report.grade.text.partition("\n")
+    style = "bold red" if not report.ok else "bold green" if report.grade.level else "bold"
+    passed = sum(result.verdict is Verdict.PASS for result in report.results)
+    tried = f"of {len(report.results)} clauses tried, {passed} passed in {report.seconds:.1f} s"
+    return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{tried}", "")
+
+
+def _one_line_each(text: str) -> str:
+    """Return each line of `text` made safe to show, ended by a line break."""
+    return "".join(f"{one_line(line)}\n" for line in text.splitlines())
+
+
+def _said(report: StoreReport) -> list[str]:
+    """Return what came of what the author says, as far as it is no problem."""
+    said = [gap.text for gap in report.gaps if gap.ok]
+    if report.level_text and report.level_kept is not False:
+        said.append(report.level_text)
+    if report.reader is not None and not report.reader.fault:
+        records = "1 record" if report.reader.compared == 1 else f"{report.reader.compared} records"
+        said.append(f"{records} compared with what the out-of-band reader {report.reader.name} saw")
+    return said
+
+
+def _print_problems(console: Console, report: StoreReport) -> None:
+    """Say what fails the run besides the clauses, which are told already."""
+    told = {f"{result.clause} {result.verdict.value}" for result in report.results}
+    for problem in report.problems:
+        if problem not in told:
+            console.print(Text(f"fails: {one_line(problem)}", "bold red"))
