@@ -9,7 +9,7 @@ from .expect import MisuseError, NotApplicableError
 from .scenario import Scenario
 from .subject import StoreSubject
 
-__all__ = ["keeps_nothing", "require_durable"]
+__all__ = ["keeps_nothing", "keeps_runs", "require_durable"]
 
 _INPUTS = {"probe": "first"}
 _OTHER_INPUTS = {"probe": "second"}
@@ -49,6 +49,12 @@ async def keeps_nothing(subject: StoreSubject) -> bool:
     """Whether the same probe has proven that the store keeps nothing beyond its process."""
     found, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
     return is_proof and not found and not touched
+
+
+async def keeps_runs(subject: StoreSubject) -> bool:
+    """Whether the same probe has found, in this process, the run that another one has saved and closed."""
+    found, _, _ = await subject.once("durability", lambda: _probe(subject))
+    return found
 
 
 async def _probe(subject: StoreSubject) -> tuple[bool, list[str], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -242,11 +242,14 @@ class Runner:
                 self._see_whether_locations_are_apart()
         return self._worker or self.start()
 
-    def check(self, clause: Clause) -> ClauseResult:
-        """Have one clause checked; whatever happens to the worker, a result comes out."""
+    def check(self, clause: Clause, plan: Mapping[str, Any] | None = None) -> ClauseResult:
+        """Have one clause checked; whatever happens to the worker, a result comes out.
+
+        With a `plan`, S17 plays that sequence of operations instead of those that it draws.
+        """
         began = time.monotonic()
         try:
-            message = self._ask({"clause": clause.id}, _CALLS_WORTH * self._limit)
+            message = self._ask({"clause": clause.id, "plan": plan}, _CALLS_WORTH * self._limit)
         except _EndedError as end:
             return self._died(clause, end, time.monotonic() - began)
         if self._read is not None and message["reader"] is not None:

@@ -91,6 +91,7 @@ class _Worker:
         """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
         match message:
             case {"clause": id_}:
+                self._memory["plan"] = message["plan"]
                 await self._check(next(clause for clause in implemented() if clause.id == id_))
             case {"capability": name}:
                 outcome, proof = await find_out(name, self._subject(name))

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from .points import Plan, Point
 
-__all__ = ["BadTokenError", "Token", "import_path"]
+__all__ = ["BadTokenError", "Token", "below_here", "import_path"]
 
 _VERSION = 1
 _SHOWN = 24
@@ -47,7 +47,7 @@ class Token:
         """Return the token. The same scenario gives the same one, wherever the checkout lies."""
         form = {
             "v": _VERSION,
-            "target": _below_here(self.target),
+            "target": below_here(self.target),
             "inputs": self.inputs,
             "store": self.store,
             "mode": self.mode,
@@ -116,7 +116,7 @@ def _unpacked(text: str) -> Any:
         raise BadTokenError(f"{_short(text)} is no token; copy all of what stands after `replay`.") from error
 
 
-def _below_here(target: str) -> str:
+def below_here(target: str) -> str:
     """Return a file below the current folder by its relative path, which is the same in every checkout."""
     place, colon, name = target.rpartition(":")
     path = Path(place)

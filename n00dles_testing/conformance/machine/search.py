@@ -1,0 +1,180 @@
+"""Playing many sequences on a store, and making one that fails as short as it can be.
+
+Hypothesis draws and shrinks in a thread of its own, since it is not async; each sequence is played in the event loop of
+the check, on a fresh location.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import seed as seeded
+from hypothesis.configuration import set_hypothesis_home_dir
+
+from ..expect import BrokenClause
+from .generate import themes
+from .offers import Offers
+from .operations import Plan
+
+__all__ = ["Broken", "Played", "Searched", "search"]
+
+_SHRINKING_PLAYS = 120
+"""So many by hypothesis, and then so many more to leave out what it has had no time for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A sequence that the store does not survive: the fault, and the story of this playing."""
+
+    plan: Plan
+    fault: BrokenClause
+    story: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What came of one playing of a sequence: `broken` is None if the model allows all that came."""
+
+    counts: Counter[str]
+    broken: Broken | None
+
+
+Play = Callable[[Plan], Coroutine[Any, Any, Played]]
+
+
+@dataclass(slots=True)
+class Searched:
+    """What came of a search. `sequences` and `counts` are of those before the first fault."""
+
+    sequences: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    broken: Broken | None = None
+    was_cut_short: bool = False
+
+
+class _EnoughError(BaseException):
+    """Ends the drawing in the middle of a run of hypothesis."""
+
+
+class _FailsError(AssertionError):
+    """Tells hypothesis that a sequence fails."""
+
+
+async def search(play: Play, offers: Offers, *, seed: int, sequences: int, seconds: float) -> Searched:
+    """Play so many sequences, or as many as there is time for; shrink the first that fails."""
+    loop = asyncio.get_running_loop()
+
+    def played(plan: Plan) -> Played:
+        return asyncio.run_coroutine_threadsafe(play(plan), loop).result()
+
+    hunt = _Hunt(played, sequences, seconds)
+    with _home_of_hypothesis():
+        await asyncio.to_thread(hunt.run, offers, seed)
+    if hunt.error is not None:
+        raise hunt.error
+    return hunt.searched
+
+
+@contextmanager
+def _home_of_hypothesis() -> Iterator[None]:
+    """Keep what hypothesis writes to disk out of the user's folder."""
+    with tempfile.TemporaryDirectory(prefix="n00dles-machine-") as folder:
+        set_hypothesis_home_dir(folder)
+        try:
+            yield
+        finally:
+            set_hypothesis_home_dir(None)
+
+
+class _Hunt:
+    def __init__(self, played: Callable[[Plan], Played], sequences: int, seconds: float) -> None:
+        self.searched = Searched()
+        self.error: BaseException | None = None
+        self._played = played
+        self._wanted = sequences
+        self._ends = time.monotonic() + seconds
+        self._shrinking = _SHRINKING_PLAYS
+
+    def run(self, offers: Offers, seed: int) -> None:
+        kinds = themes(offers)
+        for number, kind in enumerate(kinds):
+            # Hypothesis tells that a sequence fails, or that it failed only once; both are known here.
+            with suppress(_EnoughError, Exception):
+                _hypothesis(kind, self._each, seed + number, -(-self._wanted // len(kinds)))
+            if self.searched.broken is not None or self.searched.was_cut_short or self.error is not None:
+                break
+        self._shrinking = _SHRINKING_PLAYS
+        with suppress(_EnoughError):
+            self._leave_out()
+
+    def _each(self, plan: Plan) -> None:
+        if self.searched.broken is None and time.monotonic() > self._ends:
+            self.searched.was_cut_short = True
+            raise _EnoughError
+        if self._fails(plan):
+            raise _FailsError
+
+    def _fails(self, plan: Plan) -> bool:
+        """Play it; keep what fails and is the shortest yet."""
+        is_shrinking = self.searched.broken is not None
+        if is_shrinking:
+            self._shrinking -= 1
+            if self._shrinking < 0 or time.monotonic() > self._ends:
+                raise _EnoughError
+        try:
+            played = self._played(plan)
+        except BaseException as error:
+            self.error = error
+            raise _EnoughError from error
+        if played.broken is None:
+            if not is_shrinking:
+                self.searched.sequences += 1
+                self.searched.counts += played.counts
+            return False
+        if self.searched.broken is None or plan.size <= self.searched.broken.plan.size:
+            self.searched.broken = played.broken
+        return True
+
+    def _leave_out(self) -> None:
+        """Leave out operations, many at once and then one by one, as long as the rest still fails."""
+        while (broken := self.searched.broken) is not None:
+            if not any(self._fails(shorter) for shorter in _shorter(broken.plan)):
+                return
+
+
+def _shorter(plan: Plan) -> Iterator[Plan]:
+    operations, size = plan.operations, len(plan.operations) // 2
+    while size > 0:
+        for at in range(len(operations) - size, -1, -size):
+            yield replace(plan, operations=operations[:at] + operations[at + size :])
+        size //= 2
+    if plan.ids != "plain":
+        yield replace(plan, ids="plain", first_id=0)
+
+
+def _hypothesis(strategy: Any, each: Callable[[Plan], None], number: int, most: int) -> None:
+    @seeded(number)
+    @settings(
+        max_examples=most,
+        database=None,
+        deadline=None,
+        derandomize=False,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
+    @given(strategy)
+    def sequence(plan: Plan) -> None:
+        each(plan)
+
+    sequence()
