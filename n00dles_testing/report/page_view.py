@@ -17,6 +17,7 @@ _MOST_FINDINGS = 50
 _MOST_LINES = 200
 _SHORT_NAME = 32
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ")
+_LEVEL = re.compile(r"level \d \([a-z-]+\)")
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_:/])(?=\w)")
 
 
@@ -157,9 +158,15 @@ class Store:
         return _BREAKS.split(self.name)
 
     @property
-    def limits(self) -> str:
-        """What nobody has tried, in the words of the report."""
-        return self.report.grade.partition("\n")[2]
+    def limits(self) -> list[str]:
+        """Why no higher level was reached and what nobody has tried, in the words of the report, a line each."""
+        return [line for line in self.report.grade.split("\n")[1:_MOST_LINES] if not _LEVEL.fullmatch(line)]
+
+    @property
+    def problems(self) -> list[str]:
+        """What makes the check fail besides the clauses that are broken: claims that are not kept, above all."""
+        told = {f"{each.clause} {each.verdict.value}" for each in self.report.results}
+        return [problem for problem in self.report.problems if problem not in told]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +180,10 @@ class Page:
     legend: tuple[Look, ...]
 
     @property
-    def limits(self) -> str:
-        """What nobody has tried on any store, if that is the same for all of them."""
-        return _common([store.limits for store in self.stores])
+    def limits(self) -> list[str]:
+        """What is to be said of the limits of every store, in the same words."""
+        first, *others = (store.limits for store in self.stores)
+        return [line for line in first if all(line in each for each in others)]
 
     @property
     def circumstances(self) -> str:
@@ -274,13 +282,10 @@ def _conclusion(report: CheckReport) -> tuple[Look, str]:
     return _NO_LEVEL, f"no fault found in {clauses}; no level"
 
 
-_LEVEL = re.compile(r"level \d \([a-z-]+\)")
-
-
 def _level(report: CheckReport) -> str:
     """Return the level as the report says it, with its name."""
-    found = _LEVEL.search(report.grade)
-    return found[0] if found else f"level {report.level}"
+    level = f"level {report.level}"
+    return next((each for each in _LEVEL.findall(report.grade) if each.startswith(level)), level)
 
 
 def _failures(store: Store) -> Iterator[Failure]:

@@ -109,7 +109,7 @@ def filled(text: str) -> dict[str, Any]:
     return report(
         f"package.stores:{text}",
         results,
-        grade=f"{text}\n{text}",
+        grade="{0}\n{0}".format(text.replace("\n", " ")),
         notes=[text],
         problems=[text],
         claims={"level": 2, "capabilities": [text], "source": text, "level_kept": False},
