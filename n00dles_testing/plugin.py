@@ -8,6 +8,7 @@ Loaded by its entry point in every pytest run, so it imports nothing but pytest 
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ __all__ = ["crash_safety"]
 
 _MARKER = "crash_safe"
 _LEVELS = (1, 2, 3, 4)
+_SHORTEST_LIMIT = 0.1
 _PROPERTY = "n00dles_"
 _UNKNOWN = f"{_PROPERTY}could_not_be_told"
 _TWICE = f"{_PROPERTY}may_run_twice"
@@ -90,26 +92,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--n00dles-seed", type=int, default=0, metavar="N", help="Decides the values drawn (default: 0).")
     group.addoption(
         "--n00dles-limit",
-        type=float,
+        type=_seconds,
         default=20.0,
         metavar="SECONDS",
         help="A call of a store that takes longer is killed, and fails (default: 20).",
     )
 
 
-def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> object:
-    """Collect subclasses of `StateStoreConformance`, whatever they are called, and their tests."""
-    suite = sys.modules.get(f"{__package__}.store_tests.suite")
-    if suite is None:  # so there are none
-        return None
-    if isinstance(obj, type) and issubclass(obj, suite.StateStoreConformance):
-        if not getattr(obj, "__test__", False):
-            return []
-        from .store_tests.classes import StoreClass
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not _SHORTEST_LIMIT <= seconds < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no number of seconds, of at least {_SHORTEST_LIMIT}")
+    return seconds
 
-        return StoreClass.from_parent(collector, name=name, obj=obj)
-    classes = sys.modules.get(f"{__package__}.store_tests.classes")
-    return classes.ClauseFunction.of(collector, name) if classes and classes.is_clause(collector, obj) else None
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector, name: str, obj: object) -> Generator[None, object, object]:
+    """Collect subclasses of `StateStoreConformance`, whatever they are called, and their tests."""
+    found = yield
+    if f"{__package__}.store_tests.suite" not in sys.modules:  # so there are none
+        return found
+    from .store_tests.classes import collected
+
+    return collected(collector, name, obj, found)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -163,6 +171,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from .store_tests.items import StoreItems
 
         config.pluginmanager.register(StoreItems(config), "n00dles-store-items")
+    elif config.getoption("n00dles_claims"):
+        raise pytest.UsageError("--n00dles-claims is about the stores of --n00dles-store, and none is named")
     if hasattr(config, "workerinput"):
         return
     config.stash[_tally] = Counter()

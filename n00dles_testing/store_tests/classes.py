@@ -18,7 +18,7 @@ from .items import known_gaps, mark, place_of
 from .outcome import check_item
 from .suite import StateStoreConformance
 
-__all__ = ["ClauseFunction", "StoreClass"]
+__all__ = ["ClauseFunction", "StoreClass", "collected"]
 
 _CLAUSE = "n00dles_clause"
 
@@ -62,9 +62,15 @@ class ClauseFunction(pytest.Function):
         return clause
 
     @classmethod
-    def of(cls, parent: pytest.Collector, name: str) -> ClauseFunction:
-        """Return the test of a class."""
-        test: ClauseFunction = cls.from_parent(parent, name=name)
+    def of(cls, function: pytest.Function) -> ClauseFunction:
+        """Return what pytest has made of a test, as one of these; fixtures with parameters have made several."""
+        test: ClauseFunction = cls.from_parent(
+            function.parent,
+            name=function.name,
+            callspec=getattr(function, "callspec", None),
+            fixtureinfo=function._fixtureinfo,
+            originalname=function.originalname,
+        )
         mark(test, test.clause, known_gaps(test.cls.known_gaps, ""))
         return test
 
@@ -76,9 +82,14 @@ class ClauseFunction(pytest.Function):
         return f"<Function {self.name}: {self.clause.title}>"
 
 
-def is_clause(collector: pytest.Collector, thing: Any) -> bool:
-    """Whether a thing is a test of a clause; one that its author has written in its place is a test like any other."""
-    return isinstance(collector, StoreClass) and isinstance(getattr(thing, _CLAUSE, None), Clause)
+def collected(collector: pytest.Collector, name: str, thing: object, found: Any) -> Any:
+    """Return what to collect of a thing in a module or class, of which pytest itself has `found` something."""
+    if isinstance(thing, type) and issubclass(thing, StateStoreConformance):
+        return StoreClass.from_parent(collector, name=name, obj=thing) if thing.__test__ else None
+    # A test that an author has written in the place of ours is a test like any other.
+    if isinstance(collector, StoreClass) and isinstance(found, list) and hasattr(thing, _CLAUSE):
+        return [ClauseFunction.of(function) for function in found]
+    return found
 
 
 def target_of(suite: type[StateStoreConformance]) -> str:
@@ -126,7 +137,6 @@ def _give_tests_to_the_base() -> None:
 
 def _test_of(clause: Clause) -> Callable[..., None]:
     def test(self: StateStoreConformance, request: pytest.FixtureRequest) -> None:
-        __tracebackhide__ = True
         folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
         check_item(request.node, target_of(type(self)), clause, lambda: folders.mktemp(type(self).__name__))
 

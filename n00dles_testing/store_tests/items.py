@@ -82,7 +82,6 @@ class ClauseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Check the clause."""
-        __tracebackhide__ = True
         assert isinstance(self.parent, StoreCollector)
         check_item(self, self.parent.target, self.clause)
 

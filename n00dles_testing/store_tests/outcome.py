@@ -33,12 +33,12 @@ class BrokenClause(_Failed):  # type: ignore[misc, valid-type]
 
 def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> None:
     """Check one clause for an item: leave the properties with it, and return or raise what becomes of it."""
-    __tracebackhide__ = True
     runners = StoreRunners.of(item.config)
     try:
         result = runners.check(target, clause, make_folder)
     except UnusableTargetError as error:
-        pytest.fail(f"{target} cannot be checked: {error}", pytrace=False)
+        # From None: how it came to it is no part of what is told.
+        raise pytest.fail.Exception(f"{target} cannot be checked: {error}", pytrace=False) from None
     item.user_properties += [(PROPERTY + name, value) for name, value in _properties(target, clause, result)]
     if result.verdict is Verdict.PASS:
         item.add_report_section("call", "n00dles", escaped(result.reason))
@@ -57,7 +57,6 @@ def known_gap(reason: str) -> pytest.MarkDecorator:
 
 
 def _fail(clause: Clause, result: ClauseResult, kept: list[Path]) -> NoReturn:
-    __tracebackhide__ = True
     contract = f"  contract {clause.id}: {clause.title} (docs/reference/contract.md#{clause.id.lower()})"
     if not result.findings:
         pytest.fail(f"{clause.id}  {result.verdict.value}  {one_line(result.reason)}\n{contract}", pytrace=False)

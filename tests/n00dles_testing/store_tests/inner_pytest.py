@@ -1,0 +1,56 @@
+"""A pytest of its own, in an empty folder, with the plugin and some stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from n00dles_testing.conformance import implemented
+
+ROOT = Path(__file__).parents[3]
+COUNT = len(implemented())
+FEW = "S01 or S05"
+STORES = """
+import os
+import pathlib
+import time
+
+from n00dles_testing.conformance.mutants.correct import JSONFiles
+from n00dles_testing.conformance.mutants.s05 import GivesOutItsCache as Caching
+
+
+class Blocks(JSONFiles):
+    def save(self, run_id, context):
+        pathlib.Path("blocked").write_text(str(os.getpid()))
+        time.sleep(60)
+
+
+def raises(location):
+    raise RuntimeError("no database today")
+
+
+def hangs(location):
+    time.sleep(60)
+"""
+"""Correct is `JSONFiles`; `Caching` breaks S05."""
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
+    pytester.makepyfile(stores=STORES)
+    return pytester
+
+
+def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return inner.runpytest_subprocess(*installed(), *arguments)
+
+
+def installed() -> list[str]:
+    """Load the plugin by hand where the package is not installed: pytest refuses to load it twice."""
+    from importlib.metadata import entry_points
+
+    there = any(entry.value == "n00dles_testing.plugin" for entry in entry_points(group="pytest11"))
+    return [] if there else ["-p", "n00dles_testing.plugin"]

@@ -1,0 +1,231 @@
+"""`--n00dles-store`: the clauses of a store as items without a test file, in a pytest of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree
+
+import pytest
+
+from n00dles_testing.conformance import implemented
+from tests.n00dles_testing.store_tests.inner_pytest import COUNT, FEW, inner, installed, run
+
+pytest_plugins = ["pytester"]
+__all__ = ["inner"]
+
+BROKEN = "stores.py:Caching"
+PART = f"no level, since only a part was asked (2 of {COUNT})"
+
+
+def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_has_reached(
+    inner: pytest.Pytester,
+) -> None:
+    result = run(inner, "--n00dles-store=memory://", "-v", "-rs")
+
+    crashes = sum(clause.id.startswith("C") for clause in implemented())
+    outcomes = result.parseoutcomes()
+    assert result.ret == 0
+    assert outcomes["passed"] + outcomes["skipped"] == COUNT
+    assert outcomes["skipped"] >= crashes
+    result.stdout.fnmatch_lines(
+        [
+            "n00dles-store[[]memory://[]]::S01 PASSED*",
+            f"n00dles: memory://: {outcomes['passed']} clauses passed; *C02* NOT APPLICABLE; *level*",
+            "SKIPPED*: NOT APPLICABLE: the store keeps nothing beyond its process*",
+        ]
+    )
+    assert "only a part" not in result.stdout.str()
+    assert [path.name for path in inner.path.iterdir() if path.name.startswith("n00dles-check-")] == []
+
+
+def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_it(inner: pytest.Pytester) -> None:
+    result = run(inner, f"--n00dles-store={BROKEN}", "-k", FEW)
+
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": COUNT - 2}
+    result.stdout.fnmatch_lines(
+        [
+            "*= FAILURES =*",
+            "_* S05 _*",
+            "S05  inputs[[]'topic'[]] is 'spoiled', not 'cats'",
+            "  scenario the caller changes the new run that it got",
+            "  load_or_create(*",
+            "  why      *",
+            "  contract S05: what the caller mutates is not what is stored (docs/reference/contract.md#s05)",
+            f"  replay   n00dles-testing check {BROKEN} --clause S05 --seed 0",
+            f"n00dles: {BROKEN}: 1 clause passed; S05 FAIL; {PART}",
+        ],
+    )
+    result.stdout.no_fnmatch_line("*raceback*")
+
+
+def test_a_part_is_never_given_a_level(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=memory://", "-k", FEW)
+
+    result.assert_outcomes(passed=2, deselected=COUNT - 2)
+    result.stdout.fnmatch_lines([f"n00dles: memory://: 2 clauses passed; {PART}"])
+
+
+def test_items_are_deselected_by_their_ids_and_chosen_by_the_marker_of_their_level(inner: pytest.Pytester) -> None:
+    listing = ["--n00dles-store=memory://", "--collect-only", "-q", "--strict-markers"]
+
+    by_id = run(inner, *listing, "--deselect=n00dles-store[memory://]::S01")
+    by_level = run(inner, *listing, "-m", "n00dles_level2")
+
+    ids = {clause.id: f"n00dles-store[memory://]::{clause.id}" for clause in implemented()}
+    assert [line for line in by_id.outlines if "::" in line] == [id_ for name, id_ in ids.items() if name != "S01"]
+    assert [line for line in by_level.outlines if "::" in line] == [
+        ids[clause.id] for clause in implemented() if clause.level == 2
+    ]
+
+
+def test_collecting_shows_the_titles_and_opens_nothing(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=stores.py:raises", "--collect-only")
+
+    assert result.ret == 0
+    lines = [line.strip() for line in result.outlines]
+    assert [f"<Clause {clause.id}: {clause.title}>" for clause in implemented()] == [
+        line for line in lines if line.startswith("<Clause ")
+    ]
+
+
+def test_an_empty_selection_is_no_success(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=memory://", "-k", "S99")
+
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.no_fnmatch_line("*n00dles: *")
+
+
+def test_tests_are_collected_too_if_they_are_named(inner: pytest.Pytester) -> None:
+    inner.makepyfile(test_mine="def test_mine(): pass")
+
+    alone = run(inner, "--n00dles-store=memory://", "-k", "S01 or mine")
+    both = run(inner, "--n00dles-store=memory://", "-k", "S01 or mine", "test_mine.py")
+
+    assert (alone.parseoutcomes()["passed"], both.parseoutcomes()["passed"]) == (1, 2)
+
+
+def test_what_failed_last_is_run_again(inner: pytest.Pytester) -> None:
+    run(inner, f"--n00dles-store={BROKEN}", "-k", FEW)
+
+    result = run(inner, f"--n00dles-store={BROKEN}", "--lf")
+
+    assert result.parseoutcomes() == {"failed": 1, "deselected": COUNT - 1}
+
+
+@pytest.mark.parametrize("distribution", ["load", "loadscope", "worksteal"])
+def test_workers_of_xdist_share_the_items(inner: pytest.Pytester, distribution: str) -> None:
+    stores = ["--n00dles-store=memory://", f"--n00dles-store={BROKEN}"]
+
+    result = run(inner, "-n", "2", "--dist", distribution, "--junitxml=junit.xml", *stores, "-k", FEW)
+
+    result.assert_outcomes(passed=3, failed=1)
+    assert sorted(line for line in result.outlines if line.startswith("n00dles: ")) == [
+        f"n00dles: memory://: 2 clauses passed; {PART}",
+        f"n00dles: {BROKEN}: 1 clause passed; S05 FAIL; {PART}",
+    ]
+    properties = ElementTree.parse(inner.path / "junit.xml").getroot().iter("property")
+    verdicts = [each.get("value", "") for each in properties if each.get("name") == "n00dles_verdict"]
+    assert sorted(verdicts) == ["FAIL", "PASS", "PASS", "PASS"]
+
+
+def test_a_junit_file_has_all_about_a_clause(inner: pytest.Pytester) -> None:
+    run(inner, f"--n00dles-store={BROKEN}", "-k", "S05", "--junitxml=junit.xml", "--n00dles-seed=3")
+
+    [case] = ElementTree.parse(inner.path / "junit.xml").getroot().iter("testcase")
+    properties = {each.get("name", ""): each.get("value", "") for each in case.iter("property")}
+    assert int(properties.pop("n00dles_scenarios")) > 1
+    assert properties == {
+        "n00dles_target": BROKEN,
+        "n00dles_clause": "S05",
+        "n00dles_level": "1",
+        "n00dles_title": "what the caller mutates is not what is stored",
+        "n00dles_verdict": "FAIL",
+        "n00dles_reason": "inputs['topic'] is 'spoiled', not 'cats'",
+        "n00dles_replay": f"n00dles-testing check {BROKEN} --clause S05 --seed 3",
+    }
+
+
+def test_a_known_gap_is_an_expected_failure_and_one_that_passes_fails(inner: pytest.Pytester) -> None:
+    claims = inner.path / "claims.toml"
+    claims.write_text('[known-gaps]\ns05 = "hands out its cache"\nS01 = "was mended"\n')
+
+    result = run(inner, f"--n00dles-store={BROKEN}", "--n00dles-claims=claims.toml", "-k", FEW, "-rx")
+
+    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": COUNT - 2}
+    result.stdout.fnmatch_lines(
+        ["[[]XPASS(strict)[]] known gap: was mended", "XFAIL*S05*known gap: hands out its cache*"]
+    )
+
+
+def test_each_store_that_cannot_be_opened_is_told_once(inner: pytest.Pytester) -> None:
+    stores = ("no_such_module:factory", "nosuch://x", "stores.py:raises", "stores.py:hangs")
+
+    result = run(inner, *(f"--n00dles-store={store}" for store in stores), "--n00dles-limit=1")
+
+    assert result.parseoutcomes() == {"errors": 4}
+    result.stdout.fnmatch_lines(
+        [
+            "no_such_module:factory cannot be checked: module*",
+            "nosuch://x cannot be checked: no store is known for nosuch://*",
+            "stores.py:raises cannot be checked: opening the store raised RuntimeError: no database today*",
+            "stores.py:hangs cannot be checked: * did not return within 1 s (it is at*",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+def test_workers_of_xdist_tell_that_a_store_cannot_be_opened(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=stores.py:raises", "-n2")
+
+    assert result.parseoutcomes() == {"errors": 1}
+    result.stdout.fnmatch_lines(["stores.py:raises cannot be checked: opening the store raised RuntimeError*"])
+    result.stdout.no_fnmatch_line("*INTERNALERROR*")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n00dles-store=memory://", "--n00dles-claims=nothing.toml"], "*nothing.toml cannot be read*"),
+        (["--n00dles-store=memory://", "--n00dles-claims=claims.toml"], "*names 'S99', which is no clause*"),
+        (["--n00dles-claims=claims.toml"], "*--n00dles-claims is about the stores of --n00dles-store*"),
+        (["--n00dles-store=memory://", "--n00dles-limit=soon"], "*'soon' is no number of seconds*"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(inner: pytest.Pytester, arguments: list[str], message: str) -> None:
+    (inner.path / "claims.toml").write_text('[known-gaps]\nS99 = "no such clause"\n')
+
+    result = run(inner, *arguments)
+
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([message])
+
+
+def test_an_interrupt_ends_the_processes_of_the_store(inner: pytest.Pytester) -> None:
+    script = (  # what was started in the background of a shell ignores SIGINT
+        "import signal, sys, pytest; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "sys.exit(pytest.main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", script, *installed(), "--n00dles-store=stores.py:Blocks", "-k", "S02"]
+    pytest_process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    blocked = inner.path / "blocked"
+    while not (blocked.exists() and blocked.read_text()):
+        assert pytest_process.poll() is None
+        time.sleep(0.05)
+
+    pytest_process.send_signal(signal.SIGINT)
+
+    output, _ = pytest_process.communicate(timeout=30)
+    assert pytest_process.returncode == pytest.ExitCode.INTERRUPTED, output
+    assert not is_running(int(blocked.read_text()))
+
+
+def is_running(process: int) -> bool:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, 0)
+        return True
+    return False
