@@ -90,6 +90,15 @@ class OutOfBandReader:
         if found is not None:
             raise BrokenClause(f"the record outside the store is another one: {found}", self._details(wanted, came))
 
+    async def tell(self, location: str | None, run_ids: list[str]) -> list[str]:
+        """Return a line for each run, saying what is stored of it."""
+        lines = []
+        for run_id in run_ids:
+            with contextlib.suppress(ReaderFaultError):
+                if not self.fault:
+                    lines.append(f"{show(run_id)}: {_told(await self.read(location, run_id))}")
+        return lines
+
     async def read(self, location: str | None, run_id: str) -> Record | None:
         """Call the reader, in a thread that is left behind if it hangs. Raises `ReaderFaultError`."""
         loop = asyncio.get_running_loop()

@@ -18,7 +18,7 @@ from .claims import Claims
 from .gaps import judge_gaps
 from .journal import shorten
 from .location import files_in
-from .out_of_band import READING
+from .out_of_band import COMPARED_IN, READING
 from .processes import HelperProcess, describe_exit
 from .registry import Clause, select
 from .replay import replay_line
@@ -216,8 +216,20 @@ class Runner:
             self.claims,
             tuple(capabilities),
             gaps,
-            self._read,
+            self._what_was_read(results),
             self.shares_data,
+        )
+
+    def _what_was_read(self, results: Sequence[ClauseResult]) -> ReaderReport | None:
+        """A reader with which nothing was compared, where it should have been, has shown nothing."""
+        read = self._read
+        passed = [
+            result.clause for result in results if result.verdict is Verdict.PASS and result.clause in COMPARED_IN
+        ]
+        if read is None or read.compared or not passed:
+            return read
+        return read.with_more(
+            0, f"nothing was compared with the out-of-band reader {read.name}, though {passed[0]} passed"
         )
 
     def notes(self) -> tuple[str, ...]:

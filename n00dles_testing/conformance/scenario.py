@@ -7,7 +7,7 @@ import contextlib
 import copy
 import os
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import TracebackType
@@ -77,7 +77,7 @@ class Scenario:
     ) -> bool:
         broken = isinstance(error, BrokenClause)
         if isinstance(error, BrokenClause) and not self._is_probe:
-            self._found(error)
+            self._found(error, await self.subject.raw_records(self))
         if error is None or isinstance(error, Exception):
             await self._leave(told=error is None and not self._is_probe)
         return broken
@@ -281,10 +281,10 @@ class Scenario:
             self._has_judged = True
             self.subject.scenarios += 1
 
-    def _found(self, broken: BrokenClause) -> None:
+    def _found(self, broken: BrokenClause, raw: Sequence[str] = ()) -> None:
         """A call that raised is an expectation, too: the one that it does not."""
         self._judges()
-        self.subject.found(broken, self.journal, self.location)
+        self.subject.found(broken, self.journal, self.location, raw)
 
     async def _clean_up(self) -> None:
         """Where the location is the user's own, leave nothing behind."""

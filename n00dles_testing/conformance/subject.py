@@ -24,6 +24,8 @@ __all__ = ["Listener", "StoreSubject"]
 
 T = TypeVar("T")
 
+_TOLD_RUNS = 2
+
 
 class Listener(Protocol):
     """Who hears how a check goes on."""
@@ -77,6 +79,7 @@ class StoreSubject:
         self._memory = memory
         self._only_location = only_location
         self.reader = reader if clause in COMPARED_IN else None
+        self._tells_raw_records = reader
         self._replay = replay_line(target.text, clause, seed, replay_options)
 
     def scenario(self, title: str) -> Scenario:
@@ -121,9 +124,16 @@ class StoreSubject:
         """Return the id of a run that no store knows."""
         return f"run-{self._nonce}-{self.draw.token()}"
 
-    def found(self, broken: BrokenClause, journal: Journal, location: str | None = None) -> None:
-        """Keep what a scenario has found, with what lay in its location at that moment."""
+    async def raw_records(self, scenario: Scenario) -> list[str]:
+        """Return what the out-of-band reader sees of the scenario's last runs, for a story; nothing without one."""
+        reader = self._tells_raw_records
+        return [] if reader is None else await reader.tell(scenario.location, list(scenario.acknowledged)[-_TOLD_RUNS:])
+
+    def found(
+        self, broken: BrokenClause, journal: Journal, location: str | None = None, raw: Sequence[str] = ()
+    ) -> None:
+        """Keep what a scenario has found, with what lay in its location at that moment, and raw records if known."""
         on_disk = files_in(location)
-        details = [("on disk", on_disk)] if on_disk is not None else []
+        details = [("on disk", text) for text in [*([] if on_disk is None else [on_disk]), *raw]]
         lines = [f"{label:<8} {text}" for label, text in [*details, *broken.details]]
         self.findings.append(Finding(self.clause, broken.message, (*journal.story, *lines), self._replay))
