@@ -28,13 +28,15 @@ class ForgetsToFlush(AppendOnlyLog):
 class CommitsAtClose:
     """Lets the sqlite3 module open a transaction by itself, and commits it when the store is closed.
 
-    Its own connection sees every row, so all looks well until the process is killed.
+    Its own connection sees every row, so all looks well until the process is killed. Meanwhile nobody else can write,
+    which is why S15 sees it as well.
     """
 
     breaks: ClassVar[str | None] = "C02"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S15",)
 
     def __init__(self, folder: str) -> None:
-        self.connection = sqlite3.connect(Path(folder) / "runs.db", check_same_thread=False)
+        self.connection = sqlite3.connect(Path(folder) / "runs.db", timeout=0.2, check_same_thread=False)
         self.connection.execute("PRAGMA secure_delete = ON")
         self.lock = threading.Lock()
         self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")
