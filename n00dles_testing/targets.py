@@ -77,13 +77,14 @@ def _bound(text: str, found: Any) -> Any:
     if not isinstance(kind, type):
         return found
     try:
-        factory = partial(getattr(kind(), name))
+        made = kind()
     except Exception as error:
         raise ConfigurationError(
             f"{owner} cannot be made without arguments: {type(error).__name__}: {error}"
         ) from error
+    factory = partial(getattr(made, name))
     for said in ("claims", "reader"):
-        setattr(factory, said, getattr(kind, said, None))
+        setattr(factory, said, getattr(made, said, None))
     return factory
 
 

@@ -181,6 +181,11 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         self._stop()
 
+    @property
+    def read(self) -> ReaderReport | None:
+        """What the out-of-band reader was good for so far, if there is one."""
+        return self._read
+
     def run(self, clauses: Sequence[Clause]) -> list[ClauseResult]:
         """Check these clauses, one after the other, and tell the progress."""
         self._progress.started([(clause.id, clause.title) for clause in clauses], self.note)
