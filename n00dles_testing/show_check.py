@@ -56,7 +56,7 @@ class CheckProgress:
 
     def clause_ended(self, result: ClauseResult) -> None:
         """A check has ended."""
-        self._display.done(clause_line(result), important=not result.ok)
+        self._display.done(clause_line(result), important=True)
 
     def probing(self, capability: str) -> None:
         """A capability is probed."""
@@ -77,9 +77,9 @@ def print_report(console: Console, report: StoreReport) -> None:
         print_findings(console, result.findings[:1])
         print_notes(console, [f"  also: {finding.story[0]}: {finding.message}" for finding in result.findings[1:]])
     console.print()
-    console.print(_grade(report))
     # The first note was shown at the start.
-    print_notes(console, [one_line(note) for note in [*_said(report), *report.notes[1:]]])
+    print_notes(console, [one_line(note) for note in [*report.notes[1:], *_said(report)]])
+    console.print(_grade(report))
     _print_problems(console, report)
 
 
@@ -125,7 +125,8 @@ def _grade(report: StoreReport) -> Text:
     first, _, rest = report.grade.text.partition("\n")
     style = "bold red" if not report.ok else "bold green" if report.grade.level else "bold"
     passed = sum(result.verdict is Verdict.PASS for result in report.results)
-    tried = f"of {len(report.results)} clauses tried, {passed} passed in {report.seconds:.1f} s"
+    count = len(report.results)
+    tried = f"{passed} of {count} clause{'s' if count > 1 else ''} tried passed, in {report.seconds:.1f} s"
     return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{tried}", "")
 
 

@@ -15,9 +15,15 @@ from ..verdicts import ClauseResult, Verdict
 from .contract import LEVELS, PLAINLY, level_title
 from .registry import implemented
 
-__all__ = ["Grade", "counts_for", "grade"]
+__all__ = ["Grade", "counts_for", "grade", "spans"]
 
 _NOT_CHECKED, _NOT_ASKED = "not checked by this release", "not asked for"
+_WORST_FIRST = (
+    *(each.value for each in (Verdict.FAIL, Verdict.VACUOUS, Verdict.UNKNOWN, Verdict.NOT_RUN, Verdict.NOT_APPLICABLE)),
+    _NOT_ASKED,
+    _NOT_CHECKED,
+)
+_SECOND = 2
 _SHOWN_REASONS = 3
 _SHORTEST_SPAN = 3
 
@@ -46,7 +52,9 @@ def grade(results: Sequence[ClauseResult]) -> Grade:
         if not _is_reached(number, by_clause):
             break
         level = number
-    lines = [_headline(level, results), *_what_stops((level or 0) + 1, by_clause, checked), *_unknown(missing)]
+    following = (level or 0) + 1
+    stops = _what_stops(following, by_clause, checked)
+    lines = [_headline(level, results), *stops, *_unknown(missing, following if stops else 0)]
     return Grade(level, "\n".join(lines), missing)
 
 
@@ -68,7 +76,11 @@ def _headline(level: int | None, results: Sequence[ClauseResult]) -> str:
         if failed:
             return f"no level: the store breaks {', '.join(failed)}"
         return f"no level: {f'no fault found by {spans(passed)}' if passed else 'nothing was shown'}"
-    kept = "every clause of it" if level == 1 else f"every clause of levels 1 to {level}"
+    kept = (
+        "every clause of it"
+        if level == 1
+        else f"every clause of levels 1 {'and' if level == _SECOND else 'to'} {level}"
+    )
     parts = [f"{level_title(level)}: {kept} passed"]
     aside = [id_ for id_ in aside if id_ in LEVELS[1][1]]
     parts += [f"{spans(aside)} do{'es' if len(aside) == 1 else ''} not apply"] if aside else []
@@ -93,7 +105,7 @@ def _what_stops(level: int, by_clause: dict[str, ClauseResult], checked: set[str
         LEVELS[level][1]
     ):
         return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]])}"]
-    words = "; ".join(f"{spans(ids)} {what}" for what, ids in found.items())
+    words = "; ".join(f"{spans(found[what])} {what}" for what in _WORST_FIRST if what in found)
     not_run = [by_clause[id_] for id_ in found.get(Verdict.NOT_RUN.value, [])]
     return [
         f"{level_title(level)} not reached: {words or 'nothing of it has passed'}",
@@ -106,17 +118,23 @@ def _reason(result: ClauseResult) -> str:
     return result.reason.partition("; ")[0] or result.verdict.value
 
 
-def _unknown(missing: Sequence[str]) -> list[str]:
-    """Name what nobody has tried, the worst of it in words."""
-    if not missing:
-        return []
-    whole = [level_title(level) for level, (_, clauses) in LEVELS.items() if set(clauses) <= set(missing)]
-    plainly = [(words, [id_ for id_ in ids if id_ in missing]) for words, ids in PLAINLY]
-    named = [f"{words} ({spans(ids)})" for words, ids in plainly if ids]
-    rest = set(missing).difference(*(ids for _, ids in plainly))
-    named += [spans([id_ for id_ in missing if id_ in rest])] if rest else []
-    levels = f"{' and '.join(whole)}: " if whole else ""
-    return [f"{levels}not checked by this release, so nothing is known of {', '.join(named)}"]
+def _unknown(missing: Sequence[str], told: int) -> list[str]:
+    """Name what nobody has tried, the worst of it in words; what is missing of the level `told` has been named."""
+    whole = [level for level, (_, clauses) in LEVELS.items() if set(clauses) <= set(missing)]
+    lines = []
+    if whole:
+        words = _in_words([id_ for level in whole for id_ in LEVELS[level][1]])
+        titles = " and ".join(level_title(level) for level in whole)
+        lines.append(f"{titles}: not checked by this release, so nothing is known of {words}")
+    rest = [id_ for id_ in missing if all(id_ not in LEVELS[level][1] for level in {*whole, told}.intersection(LEVELS))]
+    return [*lines, *([f"nor of {_in_words(rest)}"] if rest else [])]
+
+
+def _in_words(ids: Sequence[str]) -> str:
+    plainly = [(words, [id_ for id_ in clauses if id_ in ids]) for words, clauses in PLAINLY]
+    named = [f"{words} ({spans(found)})" for words, found in plainly if found]
+    others = [id_ for id_ in ids if all(id_ not in found for _, found in plainly)]
+    return ", ".join([*named, *([spans(others)] if others else [])])
 
 
 def spans(ids: Iterable[str]) -> str:

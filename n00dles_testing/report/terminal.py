@@ -109,7 +109,10 @@ class StepDisplay:
         """Count one step as done."""
         self._progress.advance(self._task)
         if important or not self._live:
-            self._progress.console.print(line, soft_wrap=not self._live)
+            if self._live:
+                self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
+            else:
+                self._progress.console.print(line, soft_wrap=True)
 
     @property
     def is_live(self) -> bool:

@@ -33,11 +33,11 @@ def test_check_says_what_it_found_and_ends_with_0(tmp_path: Path) -> None:
 
     assert done.exit_code == 0, done.output
     ids = [clause.id for clause in implemented()]
-    assert f"no fault found by {', '.join(ids)} not checked by this release: " in " ".join(done.output.split())
-    assert f"so no level is given\nof {len(ids)} clauses tried, {len(ids)} passed in " in done.output
-    assert "all that are not checked: " in done.output
+    assert f"{len(ids)} of {len(ids)} clauses tried passed, in " in done.output
+    assert "level 4 (shared): not checked by this release, so nothing is known of a power loss" in done.output
     report = json.loads((tmp_path / "report.json").read_text())
-    assert (report["kind"], report["ok"], report["level"]) == ("check", True, None)
+    assert (report["kind"], report["ok"]) == ("check", True)
+    assert report["grade"].splitlines()[0] in done.output
     assert [result["verdict"] for result in report["results"]] == ["PASS"] * len(ids)
 
 
@@ -47,7 +47,7 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
     assert done.exit_code == 1
     assert "S05  inputs['topic'] is 'spoiled', not 'cats'" in done.output
     assert f"replay   n00dles-testing check {BROKEN} --clause S05 --seed 3" in done.output
-    assert "the store breaks S05\n" in done.output
+    assert "no level: the store breaks S05\n" in done.output
 
 
 @pytest.mark.parametrize(
