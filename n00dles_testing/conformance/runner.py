@@ -143,8 +143,9 @@ def _option(name: str, value: object) -> list[str]:
 class Runner:
     """Listens to a worker process, and starts another one when the store has ended it.
 
-    Once it is started, `note` says what is done with the target, and `claims` what the store claims. `shares_data` says
-    how two locations were found to be one; empty if they were not.
+    Once it is started, `note` says what is done with the target, `takes_location` whether it can be opened where the
+    suite likes, and `claims` what the store claims. `shares_data` says how two locations were found to be one; empty if
+    they were not.
     """
 
     def __init__(
@@ -162,6 +163,7 @@ class Runner:
         self.note = ""
         self.claims = claims
         self.shares_data = ""
+        self.takes_location = False
         self._target = target
         self._folder = folder
         self._seed = seed
@@ -255,7 +257,8 @@ class Runner:
             self.note = answer["note"]
             self.claims = self.claims.over(Claims.from_dict(answer["claims"]))
             self._read = None if answer["reader"] is None else ReaderReport(answer["reader"], 0)
-            if answer["takes_location"]:
+            self.takes_location = answer["takes_location"]
+            if self.takes_location:
                 self._see_whether_locations_are_apart()
         return self._worker or self.start()
 
