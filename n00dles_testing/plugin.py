@@ -88,7 +88,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Check this state store, clause by clause: a URL, package.module:factory, path/to/file.py:factory, or the "
         "name of an entry point. May be repeated. Without paths of tests, nothing else is collected.",
     )
-    group.addoption("--n00dles-claims", metavar="FILE", help="Known gaps of these stores, in TOML: expected failures.")
+    group.addoption("--n00dles-claims", metavar="FILE", help="What these stores claim, and their known gaps, in TOML.")
+    group.addoption(
+        "--n00dles-reader", metavar="MODULE:FUNCTION", help="An out-of-band reader of these stores' raw records."
+    )
     group.addoption("--n00dles-seed", type=int, default=0, metavar="N", help="Decides the values drawn (default: 0).")
     group.addoption(
         "--n00dles-limit",
@@ -171,8 +174,8 @@ def pytest_configure(config: pytest.Config) -> None:
         from .store_tests.items import StoreItems
 
         config.pluginmanager.register(StoreItems(config), "n00dles-store-items")
-    elif config.getoption("n00dles_claims"):
-        raise pytest.UsageError("--n00dles-claims is about the stores of --n00dles-store, and none is named")
+    elif said := [name for name in ("claims", "reader") if config.getoption(f"n00dles_{name}")]:
+        raise pytest.UsageError(f"--n00dles-{said[0]} is about the stores of --n00dles-store, and none is named")
     if hasattr(config, "workerinput"):
         return
     config.stash[_tally] = Counter()
@@ -193,7 +196,7 @@ class _Counting:
         """Add up what a test has left in its properties; they are complete with its teardown."""
         if report.when == "teardown":
             properties = {name: str(value) for name, value in report.user_properties}
-            if f"{_PROPERTY}clause" in properties:
+            if f"{_PROPERTY}target" in properties:
                 self._clauses.append(properties)
             for name, count in report.user_properties:
                 if name in self._sentences:

@@ -14,6 +14,7 @@ from n00dles.errors import ConfigurationError
 
 from ..conformance.registry import Clause, implemented
 from ..factories import takes_location
+from .claims import TITLE, check_claims
 from .items import known_gaps, mark, place_of
 from .outcome import check_item
 from .suite import StateStoreConformance
@@ -56,9 +57,9 @@ class ClauseFunction(pytest.Function):
     """The test of one clause: its fixtures are set up here, its store is opened in other processes."""
 
     @property
-    def clause(self) -> Clause:
-        """The clause that it checks."""
-        clause: Clause = getattr(self.obj, _CLAUSE)
+    def clause(self) -> Clause | None:
+        """The clause that it checks; None for the test of the claims."""
+        clause: Clause | None = getattr(self.obj, _CLAUSE)
         return clause
 
     @classmethod
@@ -71,7 +72,8 @@ class ClauseFunction(pytest.Function):
             fixtureinfo=function._fixtureinfo,
             originalname=function.originalname,
         )
-        mark(test, test.clause, known_gaps(test.cls.known_gaps, ""))
+        if test.clause is not None:
+            mark(test, test.clause, known_gaps(test.cls.known_gaps, ""))
         return test
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -79,7 +81,7 @@ class ClauseFunction(pytest.Function):
         return (*place_of(self.cls), f"{self.cls.__name__}.{self.name}")
 
     def __repr__(self) -> str:
-        return f"<Function {self.name}: {self.clause.title}>"
+        return f"<Function {self.name}: {TITLE if self.clause is None else self.clause.title}>"
 
 
 def collected(collector: pytest.Collector, name: str, thing: object, found: Any) -> Any:
@@ -133,15 +135,23 @@ def _give_tests_to_the_base() -> None:
     for clause in implemented():
         if not hasattr(StateStoreConformance, f"test_{clause.id}"):
             setattr(StateStoreConformance, f"test_{clause.id}", _test_of(clause))
+    if not hasattr(StateStoreConformance, "test_claims"):
+        setattr(StateStoreConformance, "test_claims", _test_of(None))  # noqa: B010 - the class has no such attribute
 
 
-def _test_of(clause: Clause) -> Callable[..., None]:
+def _test_of(clause: Clause | None) -> Callable[..., None]:
+    """Return the test of a clause, or of the claims."""
+
     def test(self: StateStoreConformance, request: pytest.FixtureRequest) -> None:
         folders: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
-        check_item(request.node, target_of(type(self)), clause, lambda: folders.mktemp(type(self).__name__))
+        target = target_of(type(self))
+        if clause is None:
+            check_claims(request.node, target, lambda: folders.mktemp(type(self).__name__))
+        else:
+            check_item(request.node, target, clause, lambda: folders.mktemp(type(self).__name__))
 
-    test.__name__ = f"test_{clause.id}"
+    test.__name__ = "test_claims" if clause is None else f"test_{clause.id}"
     test.__qualname__ = f"StateStoreConformance.{test.__name__}"
-    test.__doc__ = f"{clause.title}\n\n{clause.documentation}"
+    test.__doc__ = TITLE if clause is None else f"{clause.title}\n\n{clause.documentation}"
     setattr(test, _CLAUSE, clause)
     return test

@@ -11,12 +11,14 @@ import pytest
 
 from n00dles.errors import ConfigurationError
 
+from ..conformance.capabilities import Capability
 from ..conformance.claims import Claims
 from ..conformance.registry import Clause, implemented, select
+from .claims import TITLE, check_claims
 from .outcome import check_item, known_gap
 from .runners import StoreRunners, UnusableTargetError
 
-__all__ = ["ClauseItem", "StoreCollector", "StoreItems", "known_gaps", "mark", "place_of"]
+__all__ = ["ClaimsItem", "ClauseItem", "StoreCollector", "StoreItems", "known_gaps", "mark", "place_of"]
 
 
 class StoreItems:
@@ -26,6 +28,11 @@ class StoreItems:
         """Read the options. Raises `pytest.UsageError`."""
         self._targets = list(dict.fromkeys(config.getoption("n00dles_store")))
         self._gaps = _declared_gaps(config)
+        claims = config.getoption("n00dles_claims")
+        for target in self._targets:
+            StoreRunners.of(config).say(
+                target, claims=claims and Path(claims), reader=config.getoption("n00dles_reader")
+            )
         if config.args_source is not pytest.Config.ArgsSource.ARGS:
             # Nobody has named test files, so the stores alone are checked.
             config.args[:] = []
@@ -68,6 +75,8 @@ class StoreCollector(pytest.Collector):
             item.clause = clause
             mark(item, clause, self.gaps)
             yield item
+        claims: ClaimsItem = ClaimsItem.from_parent(self, name="claims")
+        yield claims
 
 
 class ClauseItem(pytest.Item):
@@ -91,6 +100,22 @@ class ClauseItem(pytest.Item):
 
     def __repr__(self) -> str:
         return f"<Clause {self.clause.id}: {self.clause.title}>"
+
+
+class ClaimsItem(pytest.Item):
+    """What is claimed of one target."""
+
+    def runtest(self) -> None:
+        """Probe what is claimed."""
+        assert isinstance(self.parent, StoreCollector)
+        check_claims(self, self.parent.target)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the capabilities are written down."""
+        return (*place_of(Capability), "claims")
+
+    def __repr__(self) -> str:
+        return f"<Claims: {TITLE}>"
 
 
 def mark(item: pytest.Item, clause: Clause, gaps: Mapping[str, str]) -> None:

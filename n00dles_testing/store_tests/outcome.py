@@ -8,12 +8,15 @@ from typing import NoReturn
 
 import pytest
 
+from ..conformance.out_of_band import COMPARED_IN
 from ..conformance.registry import Clause
+from ..conformance.report import ReaderReport
+from ..conformance.runner import Runner
 from ..report.escape import escaped, one_line
 from ..verdicts import ClauseResult, Verdict
 from .runners import StoreRunners, UnusableTargetError
 
-__all__ = ["PROPERTY", "BrokenClause", "check_item", "known_gap"]
+__all__ = ["PROPERTY", "BrokenClause", "check_item", "known_gap", "open_for"]
 
 PROPERTY = "n00dles_"
 """Starts the names of all properties."""
@@ -34,18 +37,31 @@ class BrokenClause(_Failed):  # type: ignore[misc, valid-type]
 def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> None:
     """Check one clause for an item: leave the properties with it, and return or raise what becomes of it."""
     runners = StoreRunners.of(item.config)
+    runner = open_for(runners, target, make_folder)
     try:
-        result = runners.check(target, clause, make_folder)
+        result = runners.check(target, clause)
     except UnusableTargetError as error:
-        # From None: how it came to it is no part of what is told.
-        raise pytest.fail.Exception(f"{target} cannot be checked: {error}", pytrace=False) from None
+        raise _cannot_be_checked(target, error) from None
     item.user_properties += [(PROPERTY + name, value) for name, value in _properties(target, clause, result)]
+    if fault := _fault_of_reader(runner.read, clause, result):
+        pytest.fail(f"{clause.id}  {one_line(fault)}", pytrace=False)
     if result.verdict is Verdict.PASS:
         item.add_report_section("call", "n00dles", escaped(result.reason))
     elif result.verdict in _SKIPPED:
+        if runner.claims.level is not None and runner.claims.level >= clause.level:
+            level = f"level {runner.claims.level} is claimed ({runner.claims.source})"
+            pytest.fail(f"{clause.id}  {result.verdict.value}, and {level}: {one_line(result.reason)}", pytrace=False)
         raise pytest.skip.Exception(f"{result.verdict.value}: {one_line(result.reason)}", _use_item_location=True)
     else:
         _fail(clause, result, runners.kept(target, clause))
+
+
+def open_for(runners: StoreRunners, target: str, make_folder: Callable[[], Path] | None) -> Runner:
+    """Open a target for an item, which fails if that is not possible."""
+    try:
+        return runners.open(target, make_folder)
+    except UnusableTargetError as error:
+        raise _cannot_be_checked(target, error) from None
 
 
 def known_gap(reason: str) -> pytest.MarkDecorator:
@@ -54,6 +70,17 @@ def known_gap(reason: str) -> pytest.MarkDecorator:
     What shows nothing (VACUOUS) is no such failure.
     """
     return pytest.mark.xfail(reason=f"known gap: {reason}", raises=BrokenClause, strict=True)
+
+
+def _cannot_be_checked(target: str, error: UnusableTargetError) -> BaseException:
+    return _Failed(f"{target} cannot be checked: {error}", pytrace=False)  # type: ignore[call-arg]
+
+
+def _fault_of_reader(read: ReaderReport | None, clause: Clause, result: ClauseResult) -> str:
+    """Say what is wrong with an out-of-band reader: what was asked for with it was then not done."""
+    if read is None or clause.id not in COMPARED_IN or result.verdict is not Verdict.PASS:
+        return ""
+    return read.fault or ("" if read.compared else f"nothing was compared with the out-of-band reader {read.name}")
 
 
 def _fail(clause: Clause, result: ClauseResult, kept: list[Path]) -> NoReturn:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,19 +45,25 @@ class StoreRunners:
     opened anew, so that what a test sets reaches the store.
     """
 
-    def __init__(self, seed: int, limit: float) -> None:
-        self._seed = seed
-        self._limit = limit
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        """Take options of `open_runner`, for all targets."""
+        self._options = options
+        self._said: dict[str, dict[str, Any]] = {}
         self._held: dict[str, _Held] = {}
 
     @classmethod
     def of(cls, config: pytest.Config) -> StoreRunners:
         """Return those of this pytest; they are ended when it is unconfigured, also after Ctrl-C."""
         if _key not in config.stash:
-            runners = cls(config.getoption("n00dles_seed"), config.getoption("n00dles_limit"))
+            names = ("seed", "limit")
+            runners = cls({name: config.getoption(f"n00dles_{name}") for name in names})
             config.stash[_key] = runners
             config.add_cleanup(runners.end)
         return config.stash[_key]
+
+    def say(self, target: str, **said: Any) -> None:
+        """Note what is said of a target (`claims` and `reader` of `open_runner`), before it is opened."""
+        self._said[target] = said
 
     def open(self, target: str, make_folder: Callable[[], Path] | None = None) -> Runner:
         """Return what checks a target; `make_folder` makes the folder for its locations, else they are temporary.
@@ -105,7 +112,8 @@ class StoreRunners:
         try:
             if make_folder is not None and _may_be_elsewhere(target):
                 held.folder = make_folder()
-            opening = open_runner(target, seed=self._seed, limit=self._limit, folder=held.folder)
+            said = self._said.get(target, {})
+            opening = open_runner(target, folder=held.folder, **self._options, **said)
             held.runner = held.end.enter_context(opening)
         except ConfigurationError as error:
             held.refusal = str(error)

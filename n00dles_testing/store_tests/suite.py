@@ -32,6 +32,9 @@ class StateStoreConformance:
     known_gaps: ClassVar[Mapping[str, str]] = {}
     """Clauses that the store is known to break, with the reason: expected failures, and one that passes fails."""
 
+    claims: ClassVar[Mapping[str, Any]] = {}
+    """What you say of the store, `{"level": 1, "capabilities": ["durable", "load"]}`: what is not so fails."""
+
     __test__ = False
 
     def __init_subclass__(cls, **options: Any) -> None:

@@ -16,7 +16,11 @@ __all__ = ["sentences"]
 def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
     """Return a sentence for each target, and whether its store is without fault; `items` are properties of reports."""
     results: dict[str, dict[str, ClauseResult]] = {}
+    denied: dict[str, str] = {}
     for item in items:
+        if f"{PROPERTY}clause" not in item:
+            denied[item[f"{PROPERTY}target"]] = item.get(f"{PROPERTY}denied", "")
+            continue
         clause = item[f"{PROPERTY}clause"]
         result = ClauseResult(
             clause,
@@ -25,10 +29,12 @@ def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
             scenarios=int(item[f"{PROPERTY}scenarios"]),
         )
         results.setdefault(item[f"{PROPERTY}target"], {})[clause] = result
-    return [
-        (f"{target}: {_sentence(list(found.values()))}", all(result.ok for result in found.values()))
-        for target, found in results.items()
-    ]
+    said = []
+    for target, found in results.items():
+        claims = "; claims FAIL" if denied.get(target) else ""
+        is_clean = not claims and all(result.ok for result in found.values())
+        said.append((f"{target}: {_sentence(list(found.values()))}{claims}", is_clean))
+    return said
 
 
 def _sentence(results: list[ClauseResult]) -> str:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from n00dles_testing.conformance import implemented
-from tests.n00dles_testing.store_tests.inner_pytest import COUNT, FEW, ROOT, inner, run
+from tests.n00dles_testing.store_tests.inner_pytest import FEW, ITEMS, ROOT, inner, run
 
 pytest_plugins = ["pytester"]
 __all__ = ["inner"]
@@ -105,7 +105,7 @@ def test_a_class_of_three_lines_has_a_test_for_each_clause(inner: pytest.Pyteste
     result = run(inner, "--collect-only", "-q")
 
     assert [line for line in result.outlines if "::" in line] == [
-        f"test_mystore.py::TestMyStore::test_{clause.id}" for clause in implemented()
+        f"test_mystore.py::TestMyStore::test_{name}" for name in [*(clause.id for clause in implemented()), "claims"]
     ]
 
 
@@ -116,7 +116,7 @@ def test_a_broken_store_fails_with_its_story_its_files_and_a_line_that_replays_i
     (line,) = [line for line in result.outlines if line.startswith("  replay ")]
     again = inner.run(sys.executable, "-m", "n00dles_testing", *line.split("n00dles-testing")[1].split())
 
-    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": COUNT - 2}
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": ITEMS - 2}
     result.stdout.fnmatch_lines(
         [
             "_* TestMyStore.test_S05 _*",
@@ -136,7 +136,7 @@ def test_a_store_is_opened_in_any_way(inner: pytest.Pytester) -> None:
 
     result = run(inner, "-k", "S01")
 
-    assert result.parseoutcomes() == {"passed": 8, "deselected": 8 * (COUNT - 1)}
+    assert result.parseoutcomes() == {"passed": 8, "deselected": 8 * (ITEMS - 1)}
 
 
 def test_any_subclass_is_found_and_bases_are_not_tests(inner: pytest.Pytester) -> None:
@@ -156,7 +156,7 @@ def test_any_subclass_is_found_and_bases_are_not_tests(inner: pytest.Pytester) -
 
     result = run(inner, "-k", "S01", "-v", "-rP")
 
-    assert result.parseoutcomes() == {"passed": 3, "deselected": 3 * (COUNT - 1)}
+    assert result.parseoutcomes() == {"passed": 3, "deselected": 3 * (ITEMS - 1)}
     result.stdout.fnmatch_lines(
         [
             "test_first.py::MemoryKeepsIt::test_S01 PASSED*",
@@ -186,8 +186,30 @@ def test_known_gaps_are_expected_failures_and_an_unexpected_pass_fails(inner: py
 
     result = run(inner, "-k", FEW)
 
-    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": COUNT - 2}
+    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": ITEMS - 2}
     result.stdout.fnmatch_lines(["[[]XPASS(strict)[]] known gap: was mended"])
+
+
+def test_what_a_class_claims_is_probed_and_its_locations_have_to_be_apart(inner: pytest.Pytester) -> None:
+    write(
+        inner,
+        "class TestKept(StateStoreConformance):\n    open_store = JSONFiles\n"
+        "    claims = {'capabilities': ['durable']}\n"
+        "class TestLoses(StateStoreConformance):\n    open_store = JSONFiles\n"
+        "    claims = {'capabilities': ['leases']}\n"
+        "class TestOnePlace(StateStoreConformance):\n"
+        "    def open_store(self, location):\n        return JSONFiles(os.path.dirname(__file__))\n",
+    )
+
+    result = run(inner, "-k", "test_claims")
+
+    assert result.parseoutcomes() == {"passed": 1, "failed": 2, "deselected": 3 * ITEMS - 3}
+    result.stdout.fnmatch_lines(
+        [
+            "  leases is claimed, and denied: the store has no method acquire",
+            "  two different locations gave the same data*",
+        ]
+    )
 
 
 def test_what_shows_nothing_fails_and_is_not_excused_by_a_known_gap(inner: pytest.Pytester) -> None:
@@ -205,7 +227,7 @@ def test_what_shows_nothing_fails_and_is_not_excused_by_a_known_gap(inner: pytes
 
     result = run(inner, "-k", "C02 or C01 or S01", "-rs")
 
-    assert result.parseoutcomes() == {"failed": 2, "skipped": 1, "deselected": COUNT - 3}
+    assert result.parseoutcomes() == {"failed": 2, "skipped": 1, "deselected": ITEMS - 3}
     result.stdout.fnmatch_lines(
         [
             "C01  UNKNOWN  no kill happened",
@@ -230,7 +252,7 @@ def test_what_fixtures_put_into_the_environment_reaches_the_store(inner: pytest.
 
     result = run(inner, "-k", "S01")
 
-    assert result.parseoutcomes() == {"passed": 2, "deselected": 2 * (COUNT - 1)}
+    assert result.parseoutcomes() == {"passed": 2, "deselected": 2 * (ITEMS - 1)}
     assert set((inner.path / "places").read_text().split()) == {"a", "b"}
 
 
@@ -239,9 +261,9 @@ def test_a_store_that_hangs_when_it_is_opened_is_waited_for_once(inner: pytest.P
 
     result = run(inner, "--n00dles-limit=2")
 
-    assert result.parseoutcomes() == {"failed": COUNT}
+    assert result.parseoutcomes() == {"failed": ITEMS}
     result.stdout.fnmatch_lines(["stores.py:hangs cannot be checked: * did not return within 2 s*"])
-    assert result.duration < 2 * COUNT
+    assert result.duration < 2 * ITEMS
 
 
 def test_a_class_that_means_nothing_is_an_error_of_collection(inner: pytest.Pytester) -> None:

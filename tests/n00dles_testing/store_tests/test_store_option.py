@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from n00dles_testing.conformance import implemented
-from tests.n00dles_testing.store_tests.inner_pytest import COUNT, FEW, inner, installed, run
+from tests.n00dles_testing.store_tests.inner_pytest import COUNT, FEW, ITEMS, inner, installed, run
 
 pytest_plugins = ["pytester"]
 __all__ = ["inner"]
@@ -30,7 +30,7 @@ def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_h
     crashes = sum(clause.id.startswith("C") for clause in implemented())
     outcomes = result.parseoutcomes()
     assert result.ret == 0
-    assert outcomes["passed"] + outcomes["skipped"] == COUNT
+    assert outcomes["passed"] + outcomes["skipped"] == ITEMS
     assert outcomes["skipped"] >= crashes
     result.stdout.fnmatch_lines(
         [
@@ -46,7 +46,7 @@ def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_h
 def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_it(inner: pytest.Pytester) -> None:
     result = run(inner, f"--n00dles-store={BROKEN}", "-k", FEW)
 
-    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": COUNT - 2}
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": ITEMS - 2}
     result.stdout.fnmatch_lines(
         [
             "*= FAILURES =*",
@@ -66,7 +66,7 @@ def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_
 def test_a_part_is_never_given_a_level(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=memory://", "-k", FEW)
 
-    result.assert_outcomes(passed=2, deselected=COUNT - 2)
+    result.assert_outcomes(passed=2, deselected=ITEMS - 2)
     result.stdout.fnmatch_lines([f"n00dles: memory://: 2 clauses passed; {PART}"])
 
 
@@ -76,7 +76,7 @@ def test_items_are_deselected_by_their_ids_and_chosen_by_the_marker_of_their_lev
     by_id = run(inner, *listing, "--deselect=n00dles-store[memory://]::S01")
     by_level = run(inner, *listing, "-m", "n00dles_level2")
 
-    ids = {clause.id: f"n00dles-store[memory://]::{clause.id}" for clause in implemented()}
+    ids = {name: f"n00dles-store[memory://]::{name}" for name in [*(clause.id for clause in implemented()), "claims"]}
     assert [line for line in by_id.outlines if "::" in line] == [id_ for name, id_ in ids.items() if name != "S01"]
     assert [line for line in by_level.outlines if "::" in line] == [
         ids[clause.id] for clause in implemented() if clause.level == 2
@@ -114,7 +114,7 @@ def test_what_failed_last_is_run_again(inner: pytest.Pytester) -> None:
 
     result = run(inner, f"--n00dles-store={BROKEN}", "--lf")
 
-    assert result.parseoutcomes() == {"failed": 1, "deselected": COUNT - 1}
+    assert result.parseoutcomes() == {"failed": 1, "deselected": ITEMS - 1}
 
 
 @pytest.mark.parametrize("distribution", ["load", "loadscope", "worksteal"])
@@ -156,10 +156,44 @@ def test_a_known_gap_is_an_expected_failure_and_one_that_passes_fails(inner: pyt
 
     result = run(inner, f"--n00dles-store={BROKEN}", "--n00dles-claims=claims.toml", "-k", FEW, "-rx")
 
-    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": COUNT - 2}
+    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": ITEMS - 2}
     result.stdout.fnmatch_lines(
         ["[[]XPASS(strict)[]] known gap: was mended", "XFAIL*S05*known gap: hands out its cache*"]
     )
+
+
+def test_a_claim_that_is_denied_fails_and_one_that_is_not_made_is_told(inner: pytest.Pytester) -> None:
+    (inner.path / "claims.toml").write_text('[claims]\nlevel = 2\ncapabilities = ["durable", "leases"]\n')
+    arguments = ["--n00dles-store=stores.py:JSONFiles", "--n00dles-store=memory://", "--n00dles-claims=claims.toml"]
+
+    result = run(inner, *arguments, "-k", "claims or C01")
+
+    assert result.parseoutcomes() == {"failed": 3, "passed": 1, "deselected": 2 * ITEMS - 4}
+    result.stdout.fnmatch_lines(
+        [
+            "  leases is claimed, and denied: the store has no method acquire",
+            "  besides  found, and not claimed: shared",
+            "C01  NOT APPLICABLE, and level 2 is claimed (*claims.toml): the store keeps nothing beyond its process*",
+            "  durable is claimed, and denied: *",
+            "n00dles: stores.py:JSONFiles: 1 clause passed; no level, *; claims FAIL",
+        ]
+    )
+
+
+def test_where_nothing_is_claimed_and_nothing_could_be_denied_the_item_is_skipped(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=memory://", "-k", "claims", "-rs")
+
+    assert result.parseoutcomes() == {"skipped": 1, "deselected": ITEMS - 1}
+    result.stdout.fnmatch_lines(["SKIPPED*: NOT APPLICABLE: nothing is claimed; found, and not claimed: load, *"])
+
+
+def test_a_reader_that_fails_is_no_pass(inner: pytest.Pytester) -> None:
+    inner.makepyfile(reading="def read(location, run_id):\n    raise OSError('no such disk')\n")
+
+    result = run(inner, "--n00dles-store=stores.py:JSONFiles", "--n00dles-reader=reading:read", "-k", "S01 or S02")
+
+    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": ITEMS - 2}
+    result.stdout.fnmatch_lines(["S02  the out-of-band reader reading:read raised OSError: no such disk*"])
 
 
 def test_each_store_that_cannot_be_opened_is_told_once(inner: pytest.Pytester) -> None:
@@ -193,6 +227,7 @@ def test_workers_of_xdist_tell_that_a_store_cannot_be_opened(inner: pytest.Pytes
         (["--n00dles-store=memory://", "--n00dles-claims=nothing.toml"], "*nothing.toml cannot be read*"),
         (["--n00dles-store=memory://", "--n00dles-claims=claims.toml"], "*names 'S99', which is no clause*"),
         (["--n00dles-claims=claims.toml"], "*--n00dles-claims is about the stores of --n00dles-store*"),
+        (["--n00dles-reader=reading:read"], "*--n00dles-reader is about the stores of --n00dles-store*"),
         (["--n00dles-store=memory://", "--n00dles-limit=soon"], "*'soon' is no number of seconds*"),
     ],
 )
