@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ..conformance.contract import level_title
+from ..conformance.grade import grade
 from ..conformance.registry import implemented
-from ..conformance.report import grade
 from ..verdicts import ClauseResult, Verdict
 from .outcome import PROPERTY
 
 __all__ = ["sentences"]
+
+
+_CLEAN = (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_RUN)
 
 
 def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
@@ -32,7 +35,7 @@ def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
     said = []
     for target, found in results.items():
         claims = "; claims FAIL" if denied.get(target) else ""
-        is_clean = not claims and all(result.ok for result in found.values())
+        is_clean = not claims and all(result.verdict in _CLEAN for result in found.values())
         said.append((f"{target}: {_sentence(list(found.values()))}{claims}", is_clean))
     return said
 
@@ -53,7 +56,6 @@ def _level(results: list[ClauseResult]) -> str:
         return f"no level, since only a part was asked ({len(results)} of {len(every)})"
     if graded.level is not None:
         return level_title(graded.level)
-    if all(result.ok for result in results) and graded.not_implemented:
-        more = f" and {len(graded.not_implemented) - 1} more" if len(graded.not_implemented) > 1 else ""
-        return f"no level, since this release does not check {graded.not_implemented[0]}{more}"
+    if all(result.verdict in _CLEAN for result in results):
+        return graded.text.splitlines()[1]  # what stops level 1
     return "no level"
