@@ -1,0 +1,25 @@
+"""The published suite on every backend of this project, a test for each clause: `pytest conformance/test_backends.py`.
+
+What a store claims here is what the documentation says of it.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from n00dles import InMemoryStateStore, SQLiteStateStore
+from n00dles_testing import StateStoreConformance
+
+
+class TestMemory(StateStoreConformance):
+    claims: ClassVar = {"capabilities": ["load", "list_runs", "prune", "leases"]}
+
+    def open_store(self) -> InMemoryStateStore:
+        return InMemoryStateStore()
+
+
+class TestSQLite(StateStoreConformance):
+    claims: ClassVar = {"capabilities": ["durable", "shared", "load", "list_runs", "prune", "leases"]}
+
+    def open_store(self, location: str) -> SQLiteStateStore:
+        return SQLiteStateStore(f"{location}/runs.db")
