@@ -121,13 +121,13 @@ def _reason(result: ClauseResult) -> str:
 def _unknown(missing: Sequence[str], told: int) -> list[str]:
     """Name what nobody has tried, the worst of it in words; what is missing of the level `told` has been named."""
     whole = [level for level, (_, clauses) in LEVELS.items() if set(clauses) <= set(missing)]
+    unknown = [id_ for id_ in missing if told not in LEVELS or id_ not in LEVELS[told][1]]
     lines = []
     if whole:
-        words = _in_words([id_ for level in whole for id_ in LEVELS[level][1]])
-        titles = " and ".join(level_title(level) for level in whole)
-        lines.append(f"{titles}: not checked by this release, so nothing is known of {words}")
-    rest = [id_ for id_ in missing if all(id_ not in LEVELS[level][1] for level in {*whole, told}.intersection(LEVELS))]
-    return [*lines, *([f"nor of {_in_words(rest)}"] if rest else [])]
+        lines.append(f"{' and '.join(level_title(level) for level in whole)}: not checked by this release")
+    if unknown:
+        lines.append(f"nothing is known of {_in_words(unknown)}")
+    return lines
 
 
 def _in_words(ids: Sequence[str]) -> str:
