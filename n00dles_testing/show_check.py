@@ -125,8 +125,7 @@ def _grade(report: StoreReport) -> Text:
     first, _, rest = report.grade.text.partition("\n")
     style = "bold red" if not report.ok else "bold green" if report.grade.level else "bold"
     passed = sum(result.verdict is Verdict.PASS for result in report.results)
-    count = len(report.results)
-    tried = f"{passed} of {count} clause{'s' if count > 1 else ''} tried passed, in {report.seconds:.1f} s"
+    tried = f"of {len(report.results)} clauses tried, {passed} passed in {report.seconds:.1f} s"
     return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{tried}", "")
 
 

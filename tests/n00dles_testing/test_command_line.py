@@ -33,7 +33,7 @@ def test_check_says_what_it_found_and_ends_with_0(tmp_path: Path) -> None:
 
     assert done.exit_code == 0, done.output
     ids = [clause.id for clause in implemented()]
-    assert f"{len(ids)} of {len(ids)} clauses tried passed, in " in done.output
+    assert f"of {len(ids)} clauses tried, {len(ids)} passed in " in done.output
     assert "level 3 (power-safe) and level 4 (shared): not checked by this release\n" in done.output
     report = json.loads((tmp_path / "report.json").read_text())
     assert (report["kind"], report["ok"]) == ("check", True)
