@@ -1,0 +1,82 @@
+"""Stores that break S14: a cancelled save is done or not done, never late."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from .correct import JSONFiles, merged
+
+__all__ = ["AnswersTheQuestionBefore", "SavesInTheBackground"]
+
+_SOON = 0.05
+
+
+class SavesInTheBackground(JSONFiles):
+    """Hands a save that was cancelled to the background, so that nothing is lost: it lands behind newer ones.
+
+    The kind of langchain-ai/langgraph PR #6701.
+    """
+
+    breaks: ClassVar[str | None] = "S14"
+
+    async def save(self, run_id: str, context: Any) -> None:  # type: ignore[override]
+        """Wait for a connection, and save; save later if that was cancelled."""
+        record = self.kept(context)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            asyncio.get_running_loop().call_later(_SOON, self.save_record, run_id, record)
+            raise
+        super().save(run_id, context)
+
+    def save_record(self, run_id: str, record: dict[str, Any]) -> None:
+        """Merge what was to be saved with what is stored now."""
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is not None:
+                self.write(run_id, merged(stored, record))
+
+
+class AnswersTheQuestionBefore(JSONFiles):
+    """One connection, over which questions and replies go in turn: the reply to a cancelled save stays in it.
+
+    Whoever asks next gets that, and everybody after it the reply to the question before. S17 cancels saves, too.
+    """
+
+    breaks: ClassVar[str | None] = "S14"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S17",)
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.thread = threading.get_ident()
+        self.replies: deque[Any] = deque()
+
+    async def ask(self, method: Callable[..., Any], *arguments: Any) -> Any:
+        """Send a question; read the next reply."""
+        if self.thread != threading.get_ident():
+            raise RuntimeError("the connection belongs to another thread")
+        try:
+            self.replies.append(method(*arguments))
+        except Exception as error:
+            self.replies.append(error)
+        await asyncio.sleep(0)
+        reply = self.replies.popleft()
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    async def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Ask for the run."""
+        return await self.ask(super().load_or_create, run_id, inputs)
+
+    async def save(self, run_id: str, context: Any) -> None:  # type: ignore[override]
+        """Send the run."""
+        await self.ask(super().save, run_id, context)
+
+    async def delete(self, run_id: str) -> None:  # type: ignore[override]
+        """Send the id."""
+        await self.ask(super().delete, run_id)
