@@ -66,25 +66,27 @@ def target_of(step: Any) -> str | None:
 
 
 def _bound(text: str, found: Any) -> Any:
-    """Return a method as one of an instance, which is made without arguments: `file.py:TestMyStore.open_store`.
+    """Return what a class has as a factory, `file.py:TestMyStore.open_store`, as that of an instance made for it.
 
-    What the class says in `claims` and `reader` is then said by the method, too.
+    What the class says in `claims` and `reader` is then said by the factory, too.
     """
     owner, _, name = text.rpartition(".")
-    if not inspect.isfunction(found) or ":" not in owner or owner.endswith(".py"):
+    if ":" not in owner:
         return found
     kind = targets.load_target(owner)
-    if not isinstance(kind, type):
+    if not isinstance(kind, type) or not callable(found):
         return found
     try:
         made = kind()
     except Exception as error:
+        if not inspect.isfunction(found):
+            return found
         raise ConfigurationError(
             f"{owner} cannot be made without arguments: {type(error).__name__}: {error}"
         ) from error
     factory = partial(getattr(made, name))
     for said in ("claims", "reader"):
-        setattr(factory, said, getattr(made, said, None))
+        setattr(factory, said, getattr(made, said, getattr(found, said, None)))
     return factory
 
 

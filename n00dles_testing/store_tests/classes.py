@@ -98,6 +98,11 @@ def target_of(suite: type[StateStoreConformance]) -> str:
     """Return the text by which another process opens the store. Raises `ConfigurationError` if none can."""
     opens = inspect.getattr_static(suite, "open_store", None)
     if suite.target is not None and opens is None:
+        if suite.claims or hasattr(suite, "reader"):
+            raise ConfigurationError(
+                "what is said of a target, it says itself, or a file (--n00dles-claims): claims and reader of a class "
+                "go with its open_store."
+            )
         return suite.target
     if suite.target is not None:
         raise ConfigurationError("it has both, open_store and a target; which one is to be checked? Remove the other.")

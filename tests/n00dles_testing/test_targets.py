@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 
@@ -72,6 +73,47 @@ def test_an_error_while_importing_names_the_line_of_the_user(tmp_path: Path) -> 
 
     assert "KeyError" in str(caught.value)
     assert "broken_3f2.py, line 3" in str(caught.value)
+
+
+class Suite:
+    claims: ClassVar = {"level": 1}
+
+    def method(self, location: str) -> str:
+        return f"{type(self).__name__} at {location}"
+
+    @staticmethod
+    def static(location: str) -> str:
+        return f"static at {location}"
+
+    @classmethod
+    def of_class(cls, location: str) -> str:
+        return f"{cls.__name__} of {location}"
+
+    kind = Path
+
+
+@pytest.mark.parametrize(
+    ("name", "opened"),
+    [("method", "Suite at x"), ("static", "static at x"), ("of_class", "Suite of x"), ("kind", Path("x"))],
+)
+def test_a_factory_of_a_class_is_that_of_an_instance_and_says_what_the_class_claims(name: str, opened: Any) -> None:
+    factory = load_target(f"{__file__}:Suite.{name}", "store")
+
+    assert factory("x") == opened
+    assert factory.claims == {"level": 1}
+
+
+class NeedsArguments:
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def method(self, location: str) -> str:
+        return self.folder + location
+
+
+def test_a_factory_of_a_class_that_cannot_be_made_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="NeedsArguments cannot be made without arguments: TypeError"):
+        load_target(f"{__file__}:NeedsArguments.method", "store")
 
 
 def test_a_pipeline_at_the_top_of_a_module_is_found_again_by_its_address() -> None:

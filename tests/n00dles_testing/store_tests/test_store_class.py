@@ -68,6 +68,10 @@ class TestNoReason(StateStoreConformance):
 class TestFixture(StateStoreConformance):
     def open_store(self, location, tmp_path): ...
 
+class TestOther(StateStoreConformance):
+    target = "memory://"
+    claims = {"level": 1}
+
 class TestBoth(StateStoreConformance):
     target = "memory://"
     def open_store(self, location): ...
@@ -273,13 +277,14 @@ def test_a_class_that_means_nothing_is_an_error_of_collection(inner: pytest.Pyte
 
     line = HEAD.count("\n") + MEAN_NOTHING[: MEAN_NOTHING.index("class TestTwice")].count("\n")
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert result.parseoutcomes() == {"errors": 9}
+    assert result.parseoutcomes() == {"errors": 10}
     result.stdout.fnmatch_lines(
         [
             "TestNothing: it does not say how to open the store.*",
             "TestGap: known_gaps of TestGap: no check for S99*",
             "TestNoReason: *the known gap S01 has no reason*",
             "TestFixture: *asks for location, tmp_path, * called in other processes, where there are no fixtures*",
+            "TestOther: what is said of a target, it says itself*",
             "TestBoth: it has both, open_store and a target*",
             "TestMade: it has an __init__; the class is made without arguments*",
             f"TestTwice: there is another class of this name in the file, in line {line}*",
