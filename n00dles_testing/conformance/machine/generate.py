@@ -52,7 +52,7 @@ def _plans(first: Scene, scenes: list[Scene]) -> st.SearchStrategy[Plan]:
         operations = [operation for part in (*before, part, *behind) for operation in part]
         return Plan(tuple(operations[:_MOST_OPERATIONS]), ids, first_id)
 
-    ids = st.one_of(st.just("plain"), st.just("plain"), st.sampled_from(hostile_ids))
+    ids = st.one_of(st.just("plain"), st.sampled_from(hostile_ids))
     return st.builds(plan, scene(first), st.lists(scene(), max_size=_MOST_OTHERS), ids, st.integers(0, 9))
 
 
@@ -150,13 +150,16 @@ def _cancelled(draw: Draw, run: int) -> list[Operation]:
 
 
 def _an_edit(draw: Draw, run: int) -> list[Operation]:
-    what = draw(st.sampled_from(("handed", "reply", "context")))
-    return [*_goes_on(draw, run), {"do": "edit", "run": run, "back": 0, "what": what}, _load(draw, run)]
+    edits = [{"do": "edit", "run": run, "back": 0, "what": what} for what in ("reply", "handed", "context")]
+    chosen = draw(st.sampled_from(([edits[0]], [edits[1]], [edits[2]], edits)))
+    again = [_load(draw, run) for _ in range(draw(st.integers(1, 4)))]
+    return [*_goes_on(draw, run), *again, *chosen, _load(draw, run)]
 
 
 def _another_hour(draw: Draw, run: int) -> list[Operation]:
-    seconds = draw(st.sampled_from((0, -_HOUR, _HOUR, -48 * _HOUR)))
-    return [{"do": "clock", "seconds": seconds}, *_goes_on(draw, run)]
+    seconds = draw(st.sampled_from((-_HOUR, 0, _HOUR, -48 * _HOUR)))
+    before = [*_goes_on(draw, run), _save(draw, run)]
+    return [*before, {"do": "clock", "seconds": seconds}, _load(draw, run), _save(draw, run), *_saves(draw, run, 2)]
 
 
 def _opened_again(draw: Draw, run: int) -> list[Operation]:

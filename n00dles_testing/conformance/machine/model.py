@@ -37,6 +37,7 @@ class Worker:
 
     life: int
     version: int
+    inputs: Value
     completed: dict[str, Any] = field(default_factory=dict)
     is_in_doubt: bool = False
     is_refusable: bool = False
@@ -84,7 +85,7 @@ class Model:
     def loaded(self, run: int, inputs: Mapping[str, Any], came: Record) -> Worker:
         """Learn what `load_or_create` gave. Raises `ImpossibleError` if it may not be."""
         known = self._of(run)
-        fresh = State(next(self._ticks), next(self._ticks), canonical(dict(inputs)))
+        fresh = State.exactly(next(self._ticks), next(self._ticks), Record.new(inputs))
         candidates = [fresh if state is None else state for state in known.states]
         fitting = [state for state in candidates if difference_from(state, came) is None]
         if not fitting:
@@ -96,7 +97,7 @@ class Model:
         known.states = [State.exactly(found.life, found.version, came)]
         if found is fresh:
             known.last = "it was not there, so this call has created it"
-        return Worker(found.life, found.version, dict(came.completed))
+        return Worker(found.life, found.version, canonical(came.inputs), dict(came.completed))
 
     def saved(self, run: int, worker: Worker, outputs: Mapping[str, Any], acknowledged: bool | None) -> bool:
         """Learn how a save has ended: acknowledged, refused, or unknown (None). Return whether it may end so."""
@@ -182,12 +183,12 @@ class Model:
         if not acknowledged:
             return [state] if is_free or not is_current or worker.is_refusable else []
         if worker.life != state.life:
-            merged = state.merged({}, {**must, **(maybe or {})}, version)
+            merged = state.merged(worker.inputs, {}, {**must, **(maybe or {})}, version)
             return [state] if self._keeps_revisions else [state, merged]
         if is_current and not maybe:
             return [state.continued(must, version)]
         # Whoever was behind stays so: no state gets the version that the worker has from now on.
-        return [state.merged(must, maybe or {}, -version)]
+        return [state.merged(worker.inputs, must, maybe or {}, -version)]
 
 
 def _canonical(outputs: Mapping[str, Any]) -> dict[str, Value]:

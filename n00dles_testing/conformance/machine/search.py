@@ -22,12 +22,14 @@ from hypothesis.configuration import set_hypothesis_home_dir
 from ..expect import BrokenClause
 from .generate import themes
 from .offers import Offers
-from .operations import Plan
+from .operations import Operation, Plan
 
 __all__ = ["Broken", "Played", "Searched", "search"]
 
-_SHRINKING_PLAYS = 120
+_SHRINKING_PLAYS = 80
 """So many by hypothesis, and then so many more to leave out what it has had no time for."""
+_SHRINKING_SECONDS = 20.0
+_MOST_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +113,10 @@ class _Hunt:
                 _hypothesis(kind, self._each, seed + number, -(-self._wanted // len(kinds)))
             if self.searched.broken is not None or self.searched.was_cut_short or self.error is not None:
                 break
-        self._shrinking = _SHRINKING_PLAYS
-        with suppress(_EnoughError):
-            self._leave_out()
+        if self.searched.broken is not None:
+            self._shrinking = _SHRINKING_PLAYS
+            with suppress(_EnoughError):
+                self._leave_out()
 
     def _each(self, plan: Plan) -> None:
         if self.searched.broken is None and time.monotonic() > self._ends:
@@ -139,25 +142,42 @@ class _Hunt:
                 self.searched.sequences += 1
                 self.searched.counts += played.counts
             return False
+        if not is_shrinking:
+            self._ends = time.monotonic() + _SHRINKING_SECONDS
         if self.searched.broken is None or plan.size <= self.searched.broken.plan.size:
             self.searched.broken = played.broken
         return True
 
     def _leave_out(self) -> None:
-        """Leave out operations, many at once and then one by one, as long as the rest still fails."""
-        while (broken := self.searched.broken) is not None:
-            if not any(self._fails(shorter) for shorter in _shorter(broken.plan)):
-                return
+        """Leave out operations, many at once and then one by one, and nodes, as long as the rest still fails."""
+        size = _MOST_AT_ONCE
+        while size > 0:
+            end = len(self._shortest.operations)
+            while end > 0:
+                at = max(0, end - size)
+                rest = self._shortest.operations[:at] + self._shortest.operations[end:]
+                if rest:
+                    self._fails(replace(self._shortest, operations=rest))
+                end = at
+            size //= 2
+        for at, operation in enumerate(self._shortest.operations):
+            for fewer in _with_fewer_nodes(operation):
+                operations = list(self._shortest.operations)
+                operations[at] = fewer
+                self._fails(replace(self._shortest, operations=tuple(operations)))
+        if self._shortest.ids != "plain":
+            self._fails(replace(self._shortest, ids="plain", first_id=0))
+
+    @property
+    def _shortest(self) -> Plan:
+        assert self.searched.broken is not None
+        return self.searched.broken.plan
 
 
-def _shorter(plan: Plan) -> Iterator[Plan]:
-    operations, size = plan.operations, len(plan.operations) // 2
-    while size > 0:
-        for at in range(len(operations) - size, -1, -size):
-            yield replace(plan, operations=operations[:at] + operations[at + size :])
-        size //= 2
-    if plan.ids != "plain":
-        yield replace(plan, ids="plain", first_id=0)
+def _with_fewer_nodes(operation: Operation) -> Iterator[Operation]:
+    nodes = operation.get("nodes", [])
+    if operation["do"] != "overlap":
+        yield from ({**operation, "nodes": kept} for kept in ([], nodes[:1]) if len(kept) < len(nodes))
 
 
 def _hypothesis(strategy: Any, each: Callable[[Plan], None], number: int, most: int) -> None:

@@ -21,13 +21,13 @@ Options = tuple[tuple[str, frozenset[Value]], ...]
 class State:
     """A run that is there.
 
-    `life` counts the runs of one id, `version` the saves. `nodes` are there, each with one of its outputs; `maybe` may
-    be there as well. The nodes have completed in this order if it `is_ordered`, else in any.
+    `life` counts the runs of one id, `version` the saves. It has one of its `inputs`. `nodes` are there, each with one
+    of its outputs; `maybe` may be there as well. They have completed in this order if it `is_ordered`, else in any.
     """
 
     life: int
     version: int
-    inputs: Value
+    inputs: frozenset[Value]
     nodes: Options = ()
     maybe: Options = ()
     is_ordered: bool = True
@@ -36,7 +36,7 @@ class State:
     def exactly(cls, life: int, version: int, record: Record) -> State:
         """Return the state in which a run is this record, and no other."""
         nodes = tuple((node, frozenset({canonical(record.completed[node])})) for node in record.order)
-        return cls(life, version, canonical(record.inputs), nodes)
+        return cls(life, version, frozenset({canonical(record.inputs)}), nodes)
 
     def continued(self, completed: Mapping[str, Value], version: int) -> State:
         """Return it with the nodes that its own worker has completed since."""
@@ -44,15 +44,18 @@ class State:
         fresh = tuple((node, frozenset({value})) for node, value in completed.items() if node not in known)
         return State(self.life, version, self.inputs, self.nodes + fresh)
 
-    def merged(self, must: Mapping[str, Value], maybe: Mapping[str, Value], version: int) -> State:
-        """Return it with what another worker has: of a node that both have completed, either output is right."""
+    def merged(self, inputs: Value, must: Mapping[str, Value], maybe: Mapping[str, Value], version: int) -> State:
+        """Return it with what another worker has: of a node that both have completed, either output is right.
+
+        So it is with the inputs, which differ only if the worker belongs to another run of the same id.
+        """
         nodes, perhaps = dict(self.nodes), dict(self.maybe)
         for node, value in must.items():
             nodes[node] = nodes.get(node, perhaps.pop(node, frozenset())) | {value}
         for node, value in maybe.items():
             into = nodes if node in nodes else perhaps
             into[node] = into.get(node, frozenset()) | {value}
-        return State(self.life, version, self.inputs, _sorted(nodes), _sorted(perhaps), is_ordered=False)
+        return State(self.life, version, self.inputs | {inputs}, _sorted(nodes), _sorted(perhaps), is_ordered=False)
 
     def record_like(self, came: Record) -> Record:
         """Return a record that is allowed, and as far as possible the one that came."""
@@ -62,7 +65,7 @@ class State:
         if not self.is_ordered or self.maybe:
             order = [*(node for node in dict.fromkeys(came.order) if node in completed)]
             order += [node for node in completed if node not in order]
-        return Record(json.loads(self.inputs), completed, tuple(order))
+        return Record(_choice(self.inputs, came.inputs), completed, tuple(order))
 
 
 Possible = State | None
@@ -84,7 +87,7 @@ def canonical(value: Any) -> Value:
 
 def difference_from(state: State, came: Record) -> str | None:
     """Return None if `came` is what a run in this state is, else a word for what is not."""
-    if canonical(came.inputs) != state.inputs:
+    if canonical(came.inputs) not in state.inputs:
         return "inputs"
     if len(set(came.order)) != len(came.order) or set(came.order) != set(came.completed):
         return "order"
