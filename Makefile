@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TOPIC ?= agentic search
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-all bench prove-deep docs format clean
+.PHONY: help check test test-all bench prove-deep tables docs format clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -37,6 +37,9 @@ bench: $(VENV)/.dev ## the benchmarks: each figure with its target
 
 prove-deep: $(VENV)/.dev ## the contract of the executor on 10 000 generated scenarios; takes minutes
 	@N00DLES_PROFILE=deep $(BIN)/pytest -q -n0 -o faulthandler_timeout=1800 tests/n00dles_testing/campaign/test_prove.py
+
+tables: $(VENV)/.dev ## every broken store × its clause × 20 seeds, and every correct store; takes hours, and goes on if interrupted
+	@$(BIN)/python -m conformance.tables --work build/tables.jsonl
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
 	@$(BIN)/python -m tests.docs.reference

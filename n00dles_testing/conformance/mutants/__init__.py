@@ -10,9 +10,13 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 __all__ = ["Mutant", "all_mutants", "correct_stores", "left_out"]
+
+_SEES_ALL = ("S17",)
+"""Clauses that do what every other one does, and so may see what any of them sees."""
 
 _CORRECT = {
     "correct:JSONFiles": None,
@@ -31,6 +35,15 @@ class Mutant:
     target: str
     breaks: str
     also_breaks: tuple[str, ...] = ()
+
+    @property
+    def caught_by(self) -> tuple[str, ...]:
+        """The clauses that must catch it."""
+        return (self.breaks, *self.also_breaks)
+
+    def let_pass_by(self, clauses: Iterable[str]) -> tuple[str, ...]:
+        """Return those of the clauses that must let it pass."""
+        return tuple(each for each in clauses if each not in self.caught_by and each not in _SEES_ALL)
 
 
 def all_mutants() -> tuple[Mutant, ...]:
