@@ -50,6 +50,13 @@ def contract_page() -> str:
 
 def _clause(id_: str, document: str | None, mutants: list[str]) -> Iterator[str]:
     yield from ("", f"### {id_}", "", f"**{SENTENCES[id_]}**", "")
+    yield from documented(id_, document)
+    if mutants and document is not None:
+        yield from ("Mutants:", "", *(f"- {mutant}" for mutant in mutants))
+
+
+def documented(id_: str, document: str | None) -> Iterator[str]:
+    """Yield the documentation of a clause as Markdown; without, that it has no check."""
     if document is None:
         yield _UNCHECKED
         return
@@ -59,8 +66,6 @@ def _clause(id_: str, document: str | None, mutants: list[str]) -> Iterator[str]
         yield from (line[:1].upper() + line[1:], "")
     if reports:
         yield from (f"Seen in: {linked(_one_line(reports))}", "")
-    if mutants:
-        yield from ("Mutants:", "", *(f"- {mutant}" for mutant in mutants))
 
 
 def _broken_stores() -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from n00dles import errors, events
 from tests.docs.clauses_page import clauses_page
+from tests.docs.conformance_page import conformance_page
 from tests.docs.contract_page import contract_page
 from tests.docs.corpus_page import corpus_page
 
@@ -59,12 +60,13 @@ def cli_page() -> str:
 
 
 PAGES: dict[str, Callable[[], str]] = {
-    "errors.md": errors_page,
-    "events.md": events_page,
-    "cli.md": cli_page,
-    "contract.md": contract_page,
-    "executor-clauses.md": clauses_page,
-    "hostile-values.md": corpus_page,
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/events.md": events_page,
+    "docs/reference/cli.md": cli_page,
+    "docs/reference/contract.md": contract_page,
+    "docs/reference/executor-clauses.md": clauses_page,
+    "docs/reference/hostile-values.md": corpus_page,
+    "conformance/README.md": conformance_page,
 }
 
 _OBSERVER_EXAMPLE = """```python
@@ -146,4 +148,4 @@ def _help_section(module: str, words: str) -> list[str]:
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
-        (ROOT / "docs" / "reference" / name).write_text(page(), encoding="utf-8")
+        (ROOT / name).write_text(page(), encoding="utf-8")
