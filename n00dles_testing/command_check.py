@@ -32,7 +32,7 @@ def run_check(
     except KeyError as error:
         raise click.UsageError(error.args[0]) from error
     try:
-        with StepDisplay(console, "clauses") as display:
+        with StepDisplay(console, "checks") as display:
             progress = CheckProgress(target, display, 0 if options["clauses"] else len(CAPABILITIES))
             report = check_store(target, progress=progress, **options)
     except ConfigurationError as error:

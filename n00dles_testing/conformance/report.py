@@ -111,7 +111,7 @@ class StoreReport:
             return f"{claimed}, and reached"
         if self.level_kept is None:
             return f"{claimed}; whether it is reached cannot be told from what was checked"
-        return f"{claimed}, and not reached: it is {level_title(self.grade.level or 0)} ({self.claims.source})"
+        return f"{claimed}, and not reached ({self.claims.source})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types; the parts as their own `to_dict` has them.

@@ -246,21 +246,15 @@ class Runner:
             return ()
         return (f"printed while it was checked: {self._printed.strip()[-_PRINTED_TAIL:]}",)
 
-    def start(self) -> HelperProcess:
-        """Start a worker; the first one also tries whether the store opens at all."""
-        if self._worker is not None:
-            return self._worker
-        self._starts += 1
-        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
-        answer = self._first_answer(self._worker)
-        if self._starts == 1:
-            self.note = answer["note"]
-            self.claims = self.claims.over(Claims.from_dict(answer["claims"]))
-            self._read = None if answer["reader"] is None else ReaderReport(answer["reader"], 0)
-            self.takes_location = answer["takes_location"]
-            if self.takes_location:
-                self._see_whether_locations_are_apart()
-        return self._worker or self.start()
+    def start(self) -> None:
+        """Open the store, and see what it is. Raises `ConfigurationError` if it does not open at all."""
+        answer = self._first_answer(self._new_worker())
+        self.note = answer["note"]
+        self.claims = self.claims.over(Claims.from_dict(answer["claims"]))
+        self._read = None if answer["reader"] is None else ReaderReport(answer["reader"], 0)
+        self.takes_location = answer["takes_location"]
+        if self.takes_location:
+            self._see_whether_locations_are_apart()
 
     def check(self, clause: Clause, plan: Mapping[str, Any] | None = None) -> ClauseResult:
         """Have one clause checked; whatever happens to the worker, a result comes out.
@@ -269,7 +263,8 @@ class Runner:
         """
         began = time.monotonic()
         try:
-            message = self._ask({"clause": clause.id, "plan": plan}, _CALLS_WORTH * self._limit)
+            seconds = _CALLS_WORTH * self._limit
+            message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds}, seconds)
         except _EndedError as end:
             return self._died(clause, end, time.monotonic() - began)
         if self._read is not None and message["reader"] is not None:
@@ -284,6 +279,23 @@ class Runner:
         except _EndedError as end:
             return Capability(name, claimed, Outcome.BROKEN, end.sentence)
         return Capability(name, claimed, Outcome(found["outcome"]), found["proof"])
+
+    def _new_worker(self) -> HelperProcess:
+        self._starts += 1
+        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
+        return self._worker
+
+    def _running(self, story: _Story) -> HelperProcess:
+        """Return the worker, or another one if the store has ended it. Raises `_EndedError` if that does not open."""
+        if self._worker is not None:
+            return self._worker
+        worker = self._new_worker()
+        try:
+            self._first_answer(worker)
+        except ConfigurationError as error:
+            self._stop()
+            raise _EndedError(f"the store could not be opened in a new process: {error}", story, []) from error
+        return worker
 
     def _first_answer(self, worker: HelperProcess) -> dict[str, Any]:
         """Tell a new worker what to check. Raises `ConfigurationError` if the store cannot be opened."""
@@ -341,7 +353,7 @@ class Runner:
         """Ask the worker, listen to its story, and return its answer. Raises `_EndedError` if none comes."""
         began = time.monotonic()
         story = _Story()
-        worker = self.start()
+        worker = self._running(story)
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send(request)
         while True:

@@ -14,7 +14,7 @@ from typing import IO, Self
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -78,15 +78,15 @@ class StepDisplay:
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn(unit),
+            TextColumn("{task.fields[ended]}/{task.fields[of]} " + unit),
             TimeRemainingColumn(elapsed_when_finished=True),
             TextColumn("left"),
             console=console,
             transient=True,
             disable=not self._live,
         )
-        self._task = self._progress.add_task("starting", total=None)
+        self._ended = 0
+        self._task = self._progress.add_task("starting", total=None, ended=0, of="?")
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -97,17 +97,17 @@ class StepDisplay:
     ) -> None:
         self._progress.stop()
 
-    def start(self, total: int) -> None:
-        """Say how many steps there are, once that is known."""
-        self._progress.update(self._task, total=total)
+    def start(self, total: int, *, work: float | None = None) -> None:
+        """Say how many steps there are, once that is known, and how much work that is, if not each is as much."""
+        self._progress.update(self._task, total=total if work is None else work, of=total)
 
     def at(self, text: str) -> None:
         """Say what is going on."""
         self._progress.update(self._task, description=one_line(text)[: max(20, self._console.width - 70)])
 
-    def done(self, line: Text, *, important: bool = False) -> None:
-        """Count one step as done."""
-        self._progress.advance(self._task)
+    def done(self, line: Text, *, important: bool = False, work: float = 1.0) -> None:
+        """Count one step as done, of so much work."""
+        self._count(1, work)
         if important or not self._live:
             if self._live:
                 self._progress.console.print(line, no_wrap=True, overflow="ellipsis")
@@ -121,11 +121,15 @@ class StepDisplay:
 
     def advance(self, steps: int) -> None:
         """Count steps as done without a line about them."""
-        self._progress.advance(self._task, steps)
+        self._count(steps, steps)
 
     def say(self, line: Text) -> None:
         """Print a line above the progress."""
         self._progress.console.print(line)
+
+    def _count(self, steps: int, work: float) -> None:
+        self._ended += steps
+        self._progress.update(self._task, advance=work, ended=self._ended)
 
 
 def clause_line(result: ClauseResult) -> Text:

@@ -123,11 +123,21 @@ def test_a_close_that_raises_fails() -> None:
     assert found["C01"].reason == "close raised OSError: still busy"
 
 
-def test_one_object_for_every_location_is_no_reopening() -> None:
-    found = results(check("always_the_same_object", ["S01", "C01"]))
+def test_a_module_that_can_be_imported_once_only_fails_and_ends(tmp_path: Path) -> None:
+    (tmp_path / "once.py").write_text(
+        "import os, pathlib\n"
+        "from n00dles_testing.conformance.mutants.correct import JSONFiles\n"
+        f"pathlib.Path({str(tmp_path)!r}, 'imported').touch(exist_ok=False)\n"
+        "class Dies(JSONFiles):\n"
+        "    def save(self, run_id, context):\n"
+        "        os._exit(3)\n"
+    )
 
-    assert found["S01"].verdict is Verdict.PASS
-    assert "opening again gave the same object" in found["C01"].reason
+    report = check_store(f"{tmp_path / 'once.py'}:Dies", clauses=["S02", "S05"])
+
+    assert [result.verdict for result in report.results] == [Verdict.FAIL, Verdict.FAIL]
+    assert "the store could not be opened in a new process: " in report.results[1].reason
+    assert "FileExistsError" in report.results[1].reason
 
 
 @pytest.mark.parametrize(
