@@ -19,7 +19,9 @@ from .scenario import Scenario
 if TYPE_CHECKING:
     from .target import StoreTarget
 
-__all__ = ["Listener", "StoreSubject"]
+__all__ = ["DEFAULT_SECONDS", "Listener", "StoreSubject"]
+
+DEFAULT_SECONDS = 200.0
 
 
 T = TypeVar("T")
@@ -57,17 +59,22 @@ class StoreSubject:
         only_location: str | None = None,
         reader: OutOfBandReader | None = None,
         replay_options: Sequence[str] = (),
+        plan: dict[str, Any] | None = None,
+        seconds: float = DEFAULT_SECONDS,
     ) -> None:
         """Prepare one check.
 
         `locations` is a folder for fresh locations; `nonce` keeps run ids apart from those of earlier checks; `memory`
         is shared by the checks of one store. `only_location` is what a factory gets whose stores share their data
         wherever they are opened. `reader` is used by the clauses that compare with it. `replay_options` belong to the
-        command that shows a finding again.
+        command that shows a finding again. `plan` is what is to be replayed (see `machine`), None to draw something.
+        After so many `seconds` the whole check is killed.
         """
         self.target = target
         self.clause = clause
         self.seed = seed
+        self.plan = plan
+        self.seconds = seconds
         self.draw = Draw(f"{clause}:{seed}")
         self.findings: list[Finding] = []
         self.notes: list[str] = []

@@ -34,7 +34,7 @@ from .out_of_band import OutOfBandReader
 from .probes import find_out
 from .registry import Clause, implemented
 from .scenario import describe, where
-from .subject import StoreSubject
+from .subject import DEFAULT_SECONDS, StoreSubject
 from .target import StoreTarget
 
 __all__ = ["main", "result_of"]
@@ -90,9 +90,9 @@ class _Worker:
     async def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
         match message:
-            case {"clause": id_}:
-                self._memory["plan"] = message["plan"]
-                await self._check(next(clause for clause in implemented() if clause.id == id_))
+            case {"clause": id_, "plan": plan, "seconds": seconds}:
+                clause = next(clause for clause in implemented() if clause.id == id_)
+                await self._check(clause, self._subject(id_, plan, seconds))
             case {"capability": name}:
                 outcome, proof = await find_out(name, self._subject(name))
                 self._channel.send({"result": {"outcome": outcome.value, "proof": proof}})
@@ -100,10 +100,10 @@ class _Worker:
                 found = await same_data(self._subject("apart"), self._subject("opening"))
                 self._channel.send({"result": found})
 
-    async def _check(self, clause: Clause) -> None:
+    async def _check(self, clause: Clause, subject: StoreSubject) -> None:
         reader = self.reader
         before = 0 if reader is None else reader.compared
-        result = await result_of(clause, self._subject(clause.id))
+        result = await result_of(clause, subject)
         told = None if reader is None else {"compared": reader.compared - before, "fault": reader.fault}
         self._channel.send({"result": result.to_dict(), "reader": told})
 
@@ -121,7 +121,9 @@ class _Worker:
         if nursery is not None:
             nursery.close()
 
-    def _subject(self, clause: str) -> StoreSubject:
+    def _subject(
+        self, clause: str, plan: dict[str, Any] | None = None, seconds: float = DEFAULT_SECONDS
+    ) -> StoreSubject:
         return StoreSubject(
             self._target,
             self._locations,
@@ -133,6 +135,8 @@ class _Worker:
             only_location=self._start["only_location"],
             reader=self.reader,
             replay_options=self._start["replay_options"],
+            plan=plan,
+            seconds=seconds,
         )
 
 

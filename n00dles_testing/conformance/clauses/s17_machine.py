@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...verdicts import Finding
-from ..expect import BrokenClause, VacuousCheck
+from ..expect import BrokenClause, MisuseError, VacuousCheck
 from ..machine.offers import Offers, probe_offers
 from ..machine.operations import Plan
 from ..machine.tokens import PlanToken
@@ -15,16 +15,18 @@ from ..registry import clause
 from ..subject import StoreSubject
 
 if TYPE_CHECKING:
-    from ..machine.search import Broken, Played
+    from ..machine.search import Broken, Played, Searched
 
 _SEQUENCES = 50
-_SECONDS = 20.0
 _DEEP = 40
-"""So many times as many, and as long, with N00DLES_PROFILE=deep."""
+"""So many times as many with N00DLES_PROFILE=deep."""
+_SHARE = 0.5
+"""So much of the time after which the check is killed may be used, and half of that again for shrinking."""
 _LEAST = 10
 _ALWAYS = ("stale save", "late save", "creation anew")
 _WHERE_DURABLE = ("reopening", "another process", "kill")
-_RARE = (*_ALWAYS, "late save into the next run", "overlap", "cancelled save", *_WHERE_DURABLE, "second instance")
+_WHERE_SHARED = ("second instance",)
+_RARE = (*_ALWAYS, "late save into the next run", "overlap", "cancelled save", *_WHERE_DURABLE, *_WHERE_SHARED)
 
 
 @clause("S17", level=1, title="a sequence of operations gives what a model says")
@@ -40,14 +42,14 @@ async def agrees_with_a_model(subject: StoreSubject) -> None:
 
     The clauses before try one thing at a time. This one finds what only their combination shows: a cache that outlives
     a deletion elsewhere, a counter that begins anew with the next run of the same id. The first sequence that fails is
-    made as short as can be, and can be replayed.
+    made as short as can be, and can be replayed. N00DLES_PROFILE=deep in the environment plays forty times as many.
 
     Seen in: langchain-ai/langgraph #7206 and #8796, google/adk-python #3717 (each
     takes several operations in one order).
     """
     offers = await probe_offers(subject)
-    if (plan := await subject.once("plan", _no_plan)) is not None:
-        await _replay(subject, offers, Plan.from_dict(plan))
+    if subject.plan is not None:
+        await _replay(subject, offers, Plan.from_dict(subject.plan))
         return
     from ..machine.search import search  # hypothesis takes a while to import
 
@@ -58,7 +60,7 @@ async def agrees_with_a_model(subject: StoreSubject) -> None:
         offers,
         seed=seed,
         sequences=_SEQUENCES * deep,
-        seconds=_SECONDS * deep,
+        seconds=_SHARE * subject.seconds,
     )
     subject.notes.append(_note(came.sequences, came.counts, offers))
     if came.was_cut_short:
@@ -66,12 +68,7 @@ async def agrees_with_a_model(subject: StoreSubject) -> None:
     if came.broken is not None:
         _found(subject, came.broken)
         return
-    _require(came.sequences, came.counts, offers)
-
-
-async def _no_plan() -> dict[str, Any] | None:
-    """A plan is in the memory of a subject that is to replay one."""
-    return None
+    _require(came, offers)
 
 
 async def _played(subject: StoreSubject, offers: Offers, plan: Plan) -> Played:
@@ -103,14 +100,19 @@ def _found(subject: StoreSubject, broken: Broken) -> None:
     subject.findings.append(finding)
 
 
-def _require(sequences: int, counts: Counter[str], offers: Offers) -> None:
-    """Raise `VacuousCheck` if what is rare has never happened, though it could."""
-    if sequences < _LEAST:
-        raise VacuousCheck(f"only {sequences} sequences were played in the time there is, so little was shown")
-    wanted = (*_ALWAYS, *(_WHERE_DURABLE if offers.durable else ()))
-    missing = [kind for kind in (*wanted, *(("second instance",) if offers.instances else ())) if not counts[kind]]
-    if missing:
-        raise VacuousCheck(f"in {sequences} sequences there was no {', no '.join(missing)}, so that was not shown")
+def _require(came: Searched, offers: Offers) -> None:
+    """Raise if what is rare has never happened, though it could: `MisuseError` for want of time, or `VacuousCheck`."""
+    wanted = (*_ALWAYS, *(_WHERE_DURABLE if offers.durable else ()), *(_WHERE_SHARED if offers.instances else ()))
+    missing = [kind for kind in wanted if not came.counts[kind]]
+    if not missing and came.sequences >= _LEAST:
+        return
+    without = f", without {', '.join(missing)}" if missing else ""
+    if came.was_cut_short:
+        raise MisuseError(
+            f"the store is slow: there was time for {came.sequences} sequences only{without}. A higher --limit gives "
+            "the check more time"
+        )
+    raise VacuousCheck(f"{came.sequences} sequences were played{without}, so that was not shown")
 
 
 def _note(sequences: int, counts: Counter[str], offers: Offers) -> str:

@@ -28,7 +28,7 @@ __all__ = ["Broken", "Played", "Searched", "search"]
 
 _SHRINKING_PLAYS = 80
 """So many by hypothesis, and then so many more to leave out what it has had no time for."""
-_SHRINKING_SECONDS = 20.0
+_SHRINKING_SHARE = 0.5
 _MOST_AT_ONCE = 8
 
 
@@ -102,6 +102,7 @@ class _Hunt:
         self.error: BaseException | None = None
         self._played = played
         self._wanted = sequences
+        self._seconds = seconds
         self._ends = time.monotonic() + seconds
         self._shrinking = _SHRINKING_PLAYS
 
@@ -143,7 +144,7 @@ class _Hunt:
                 self.searched.counts += played.counts
             return False
         if not is_shrinking:
-            self._ends = time.monotonic() + _SHRINKING_SECONDS
+            self._ends = time.monotonic() + _SHRINKING_SHARE * self._seconds
         if self.searched.broken is None or plan.size <= self.searched.broken.plan.size:
             self.searched.broken = played.broken
         return True
@@ -175,7 +176,7 @@ class _Hunt:
 
 
 def _with_fewer_nodes(operation: Operation) -> Iterator[Operation]:
-    nodes = operation.get("nodes", [])
+    nodes: list[Any] = operation.get("nodes", [])
     if operation["do"] != "overlap":
         yield from ({**operation, "nodes": kept} for kept in ([], nodes[:1]) if len(kept) < len(nodes))
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from n00dles_testing.cli import main
 from n00dles_testing.conformance import check_store
 from n00dles_testing.conformance.clauses.s17_machine import _require
-from n00dles_testing.conformance.expect import BrokenClause, VacuousCheck
+from n00dles_testing.conformance.expect import BrokenClause, MisuseError, VacuousCheck
 from n00dles_testing.conformance.machine import Plan, PlanToken
 from n00dles_testing.conformance.machine.offers import Offers
 from n00dles_testing.conformance.machine.play import Player
@@ -125,8 +125,8 @@ def test_when_the_time_is_up_it_says_so() -> None:
 
     assert came.was_cut_short
     assert (came.sequences, plans) == (0, [])
-    with pytest.raises(VacuousCheck, match="only 0 sequences were played"):
-        _require(came.sequences, came.counts, NOTHING)
+    with pytest.raises(MisuseError, match=r"time for 0 sequences only, without stale save, .* A higher --limit"):
+        _require(came, NOTHING)
 
 
 def test_a_kill_that_did_not_happen_ends_the_search() -> None:
@@ -140,12 +140,19 @@ def test_a_kill_that_did_not_happen_ends_the_search() -> None:
 def test_what_is_rare_must_have_happened_where_the_store_offers_it() -> None:
     always = Counter({"stale save": 1, "late save": 1, "creation anew": 1})
 
-    _require(50, always, NOTHING)
+    _require(Searched(50, always), NOTHING)
 
-    with pytest.raises(VacuousCheck, match="there was no reopening, no another process, no kill, no second instance"):
-        _require(50, always, EVERYTHING)
-    with pytest.raises(VacuousCheck, match="there was no late save,"):
-        _require(50, always - Counter({"late save": 1}), NOTHING)
+    for came, offers, message in (
+        (
+            Searched(50, always),
+            EVERYTHING,
+            "50 sequences were played, without reopening, another process, kill, second",
+        ),
+        (Searched(50, always - Counter({"late save": 1})), NOTHING, "without late save, so"),
+        (Searched(9, always), NOTHING, "9 sequences were played, so"),
+    ):
+        with pytest.raises(VacuousCheck, match=message):
+            _require(came, offers)
 
 
 def test_memory_is_played_without_what_outlives_it() -> None:
