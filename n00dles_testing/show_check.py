@@ -162,4 +162,4 @@ def _print_problems(console: Console, report: StoreReport) -> None:
     told = {f"{result.clause} {result.verdict.value}" for result in report.results}
     for problem in report.problems:
         if problem not in told:
-            console.print(Text(f"fails: {one_line(problem)}", "bold red"))
+            console.print(Text(f"fails: {one_line(problem)}", "bold red"), soft_wrap=True)

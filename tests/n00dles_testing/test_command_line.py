@@ -345,3 +345,50 @@ def test_the_command_works_with_the_oldest_click_that_it_asks_for() -> None:
     done = subprocess.run([sys.executable, "-c", as_it_was], capture_output=True, text=True, cwd=ROOT, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_check_lists_the_clauses_without_a_target() -> None:
+    done = command("check", "--list")
+
+    assert done.exit_code == 0
+    assert done.output.startswith("level 1 (contract)\n  S01  an unknown run gets its inputs")
+    assert "\nlevel 4 (shared), not checked by this release\n  W01  Many processes, different runs" in done.output
+
+
+def test_check_shows_known_gaps_claims_and_reader_and_ends_as_they_say(tmp_path: Path) -> None:
+    claims = tmp_path / "claims.toml"
+    claims.write_text('[claims]\nlevel = 1\n[known-gaps]\nS05 = "for speed"\n')
+    reader = "n00dles_testing.conformance.mutants.out_of_band:read_json_file"
+
+    done = command("check", BROKEN, "--clause", "S05", "--clause", "S02", "--claims", str(claims), "--reader", reader)
+
+    assert done.exit_code == 0, done.output
+    assert "known gap: for speed; inputs['topic'] is" in " ".join(done.output.split())
+    assert "S05 FAIL (known gap: for speed)\n" in done.output
+    assert f" records compared with what the out-of-band reader {reader} saw\n" in done.output
+    assert f"--clause S05 --seed 0 --claims {claims} --reader {reader}\n" in done.output
+    assert "level 1 (contract) is claimed; whether it is reached cannot be told from what was checked" in done.output
+
+
+def test_check_says_what_fails_besides_the_clauses(tmp_path: Path) -> None:
+    claims = tmp_path / "claims.toml"
+    claims.write_text('[known-gaps]\nS01 = "once"\n')
+
+    done = command("check", "memory://", "--clause", "S01", "--claims", str(claims))
+
+    assert done.exit_code == 1
+    assert f"fails: S01 is declared as a known gap (once), and passed: remove it from {claims}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--claims", "missing.toml"], "File 'missing.toml' does not exist"),
+        (["--reader", "no.such.module:read"], "module 'no.such.module' cannot be imported"),
+    ],
+)
+def test_claims_and_readers_that_are_none_end_with_2(options: list[str], message: str) -> None:
+    done = command("check", "memory://", "--clause", "S01", *options)
+
+    assert done.exit_code == 2
+    assert message in done.output
