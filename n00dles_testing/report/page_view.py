@@ -264,14 +264,15 @@ def _conclusion(report: CheckReport) -> tuple[Look, str]:
     by_verdict = {verdict: [each for each in report.results if each.verdict is verdict] for verdict in Verdict}
     broken = [each.clause for each in by_verdict[Verdict.FAIL]]
     vacuous = [each.clause for each in by_verdict[Verdict.VACUOUS]]
+    nothing = f"showed nothing in {', '.join(vacuous)}" if vacuous else ""
     passed = len(by_verdict[Verdict.PASS])
     level = _level(report) if report.level else ""
     if broken:
         new = [id_ for id_ in broken if id_ not in known]
         words = f"breaks {', '.join(new or broken)}{'' if new else ', as declared'}"
-        return _LOOKS[Verdict.FAIL] if new else _KNOWN_GAP, "; ".join(filter(None, [words, level]))
+        return _LOOKS[Verdict.FAIL] if new else _KNOWN_GAP, "; ".join(filter(None, [words, nothing, level]))
     if vacuous:
-        return _LOOKS[Verdict.VACUOUS], f"showed nothing in {', '.join(vacuous)}"
+        return _LOOKS[Verdict.VACUOUS], nothing
     if not passed:
         return _LOOKS[Verdict.VACUOUS], "nothing was shown"
     if not report.ok:
