@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import Any
 
 from ..records import show
 from ..subject import StoreSubject
-from .offered import Denied, Method, UnusableError, WrongError, probing
+from .offered import Denied, Method, UnusableError, WrongError, attempts, probing
 
 __all__ = ["leases"]
 
@@ -22,9 +20,9 @@ async def leases(subject: StoreSubject) -> str:
     async with probing(subject, "do leases let one holder at a time work?") as s:
         await s.open()
         methods = [
-            Method(s.raw, "acquire", "run_id", "holder", "ttl"),
-            Method(s.raw, "renew", "lease", "ttl"),
-            Method(s.raw, "release", "lease"),
+            Method(s, "acquire", "run_id", "holder", "ttl"),
+            Method(s, "renew", "lease", "ttl"),
+            Method(s, "release", "lease"),
         ]
         acquire, renew, release = methods
         run_id, other_run = subject.fresh_run_id(), subject.fresh_run_id()
@@ -70,9 +68,7 @@ async def _is_refused(acquire: Method, run_id: str, *, after: str = "") -> str:
 
 
 async def _once_expired(acquire: Method, run_id: str) -> Any:
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        await asyncio.sleep(_SHORT / 3)
+    async for _ in attempts(_PATIENCE, _SHORT / 3):
         try:
             return await acquire(run_id, "second", _LONG)
         except Denied:

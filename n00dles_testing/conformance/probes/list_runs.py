@@ -17,7 +17,7 @@ async def list_runs(subject: StoreSubject) -> str:
         handles = [await s.create({"topic": "cats"}) for _ in range(3)]
         for handle in handles:
             await s.save(handle, {"researcher": "cats purr"})
-        method = Method(s.raw, "list_runs", keywords=("status", "limit"))
+        method = Method(s, "list_runs", keywords=("status", "limit"))
         gone = handles.pop().run_id
         await s.delete(gone)
 

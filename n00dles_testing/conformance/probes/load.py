@@ -19,7 +19,7 @@ async def load(subject: StoreSubject) -> str:
     async with probing(subject, "does load read a run, and create none?") as s:
         handle = await s.create({"topic": "cats"})
         await s.save(handle, {"researcher": {"facts": ["purr"]}})
-        method = Method(s.raw, "load", "run_id")
+        method = Method(s, "load", "run_id")
 
         came = await method.must(handle.run_id)
         if came is None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -11,10 +13,13 @@ from typing import Any, ClassVar
 from ...factories import call_either
 from ..capabilities import Outcome
 from ..expect import BrokenClause
+from ..records import show
 from ..scenario import Scenario, describe
 from ..subject import StoreSubject
 
-__all__ = ["AbsentError", "Denied", "Method", "UntoldError", "UnusableError", "WrongError", "probing"]
+__all__ = ["AbsentError", "Denied", "Method", "UntoldError", "UnusableError", "WrongError", "attempts", "probing"]
+
+_FEWEST = 10
 
 
 class Denied(Exception):
@@ -48,15 +53,16 @@ class UntoldError(Denied):
 
 
 class Method:
-    """One optional method of an open store."""
+    """One optional method of a scenario's open store; its calls are told in the scenario's story."""
 
-    def __init__(self, store: Any, name: str, *positional: str, keywords: tuple[str, ...] = ()) -> None:
+    def __init__(self, scenario: Scenario, name: str, *positional: str, keywords: tuple[str, ...] = ()) -> None:
         """Find it, and see whether it takes what n00dles would pass.
 
         Raises `AbsentError` if it is not there, and `UnusableError` if it takes something else.
         """
         self.name = name
-        method = getattr(store, name, None)
+        self._scenario = scenario
+        method = getattr(scenario.raw, name, None)
         if not callable(method):
             raise AbsentError(f"the store has no method {name}")
         self._method: Callable[..., Any] = method
@@ -72,6 +78,8 @@ class Method:
 
     async def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Call it; sync or async. Raises what it raises, but for `NotImplementedError` and `TypeError`."""
+        told = [*(show(each) for each in arguments), *(f"{name}={show(value)}" for name, value in options.items())]
+        self._scenario.tell(f"{self.name}({', '.join(told)})")
         try:
             return await call_either(partial(self._method, *arguments, **options))
         except NotImplementedError:
@@ -87,6 +95,16 @@ class Method:
             raise
         except Exception as error:
             raise WrongError(f"{self.name} raised {describe(error)}") from error
+
+
+async def attempts(seconds: float, pause: float) -> AsyncIterator[int]:
+    """Yield numbers, each after a pause, for so long, and ten at least: a busy machine is no reason to give up."""
+    deadline = time.monotonic() + seconds
+    number = 0
+    while number < _FEWEST or time.monotonic() < deadline:
+        await asyncio.sleep(pause)
+        yield number
+        number += 1
 
 
 @asynccontextmanager

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import Any
 
 from ..durability import keeps_nothing
 from ..records import show
 from ..scenario import Handle, Scenario
 from ..subject import StoreSubject
-from .offered import Method, UntoldError, UnusableError, WrongError, probing
+from .offered import Method, UntoldError, UnusableError, WrongError, attempts, probing
 
 __all__ = ["prune"]
 
@@ -27,7 +25,7 @@ async def prune(subject: StoreSubject) -> str:
     """
     async with probing(subject, "does prune remove what is finished and old, and nothing else?") as s:
         await s.open()
-        method = Method(s.raw, "prune", keywords=("older_than",))
+        method = Method(s, "prune", keywords=("older_than",))
         if not subject.target.takes_location and not await keeps_nothing(subject):
             raise UntoldError(
                 "prune is there, and was not called: it would remove runs that are not the suite's. Check the store "
@@ -50,9 +48,7 @@ async def prune(subject: StoreSubject) -> str:
 
 
 async def _is_pruned_in_time(s: Scenario, method: Method, finished: Handle) -> None:
-    deadline = time.monotonic() + _PATIENCE
-    while time.monotonic() < deadline:
-        await asyncio.sleep(5 * _JUST_NOW)
+    async for _ in attempts(_PATIENCE, 5 * _JUST_NOW):
         came = await method.must(older_than=_JUST_NOW)
         if not await _is_there(s, finished):
             _names(came, finished.run_id)
