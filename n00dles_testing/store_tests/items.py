@@ -33,8 +33,7 @@ class StoreItems:
             StoreRunners.of(config).say(
                 target, claims=claims and Path(claims), reader=config.getoption("n00dles_reader")
             )
-        if config.args_source is not pytest.Config.ArgsSource.ARGS:
-            # Nobody has named test files, so the stores alone are checked.
+        if _asked_for_stores_alone(config):
             config.args[:] = []
 
     @pytest.hookimpl(wrapper=True)
@@ -141,6 +140,15 @@ def known_gaps(declared: Mapping[str, str], where: str) -> dict[str, str]:
 def place_of(thing: Any) -> tuple[Path, int]:
     """Return the file of a class or function, and its line, counted from 0."""
     return Path(inspect.getfile(thing)), inspect.getsourcelines(thing)[1] - 1
+
+
+def _asked_for_stores_alone(config: pytest.Config) -> bool:
+    """Whether stores were typed, and no paths of tests. The option in a settings file is for all runs: it adds to them.
+
+    A worker of xdist has been called with the same arguments.
+    """
+    typed = any(str(argument).startswith("--n00dles-store") for argument in config.invocation_params.args)
+    return typed and config.args_source is not pytest.Config.ArgsSource.ARGS
 
 
 def _declared_gaps(config: pytest.Config) -> Mapping[str, str]:

@@ -109,6 +109,17 @@ def test_tests_are_collected_too_if_they_are_named(inner: pytest.Pytester) -> No
     assert (alone.parseoutcomes()["passed"], both.parseoutcomes()["passed"]) == (1, 2)
 
 
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+def test_a_store_in_a_settings_file_is_checked_besides_the_tests(inner: pytest.Pytester, workers: list[str]) -> None:
+    inner.makepyfile(test_mine="def test_mine(): pass")
+    settings = "[pytest]\nasyncio_default_fixture_loop_scope = function\naddopts = --n00dles-store=memory://\n"
+    inner.makeini(settings)
+
+    result = run(inner, "-k", "S01 or mine", *workers)
+
+    result.assert_outcomes(passed=2)
+
+
 def test_what_failed_last_is_run_again(inner: pytest.Pytester) -> None:
     run(inner, f"--n00dles-store={BROKEN}", "-k", FEW)
 
