@@ -129,14 +129,6 @@ def test_a_correct_store_passes_with_other_values_drawn(target: str) -> None:
     assert set(verdicts(report).values()) == {Verdict.PASS}
 
 
-def test_no_fault_is_found_in_the_sqlite_store_of_the_project(tmp_path: Path) -> None:
-    report = check_store(f"sqlite:///{tmp_path}/runs.db")
-
-    assert set(verdicts(report).values()) == {Verdict.PASS}
-    assert report.grade.level == REACHABLE
-    assert report.ok
-
-
 def test_the_memory_store_proves_that_clauses_about_crashes_are_not_for_it() -> None:
     report = check_store("memory://")
 
