@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from n00dles_testing.conformance import check_store
 
 from .cells import SQLITE, Cell, Job, jobs
-from .results import Outcome, WorkFile
+from .results import Outcome, WorkFile, digest_of_sources
 
 __all__ = ["fill", "try_job"]
 
@@ -24,8 +24,9 @@ Found = list[tuple[Cell, Outcome]]
 def fill(work: WorkFile, wanted: set[Cell], processes: int, try_one: Callable[[Job], Found] | None = None) -> list[str]:
     """Try every cell that the work file does not have yet, and keep what came at once.
 
-    Returns a sentence for each job that could not be tried at all; its cells stay missing. `try_one` takes the place of
-    the real check, in this process.
+    Returns a sentence for each job that could not be tried at all; its cells stay missing. The last is that the sources
+    have changed meanwhile: nobody knows then what was tried. `try_one` takes the place of the real check, in this
+    process.
     """
     missing = wanted - work.outcomes.keys()
     print(f"{len(wanted)} checks, {len(wanted) - len(missing)} of them known from {work.path}", flush=True)
@@ -35,6 +36,8 @@ def fill(work: WorkFile, wanted: set[Cell], processes: int, try_one: Callable[[J
         name = f"{job.store.rpartition('mutants.')[2]}, seed {job.seed}"
         done += len(job.clauses)
         left = (time.monotonic() - began) / done * (len(missing) - done)
+        if digest_of_sources() != work.digest:
+            return [*broken, "the sources have changed while they were tried; start again when they are settled"]
         if isinstance(found, Exception):
             broken.append(f"{name}: {type(found).__name__}: {found}")
             told = f"NOT TRIED {found}"

@@ -39,7 +39,7 @@ class WorkFile:
         """Read what is there already; lines of other sources, and one that was torn, are passed over."""
         self.outcomes: dict[Cell, Outcome] = {}
         self.path = path
-        self._digest = digest
+        self.digest = digest
         path.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text() if path.exists() else ""
         for line in text.splitlines():
@@ -58,7 +58,7 @@ class WorkFile:
             "store": cell.store,
             "clause": cell.clause,
             "seed": cell.seed,
-            "digest": self._digest,
+            "digest": self.digest,
             "verdict": outcome.verdict.value,
             "reason": outcome.reason,
             "seconds": round(outcome.seconds, 3),
@@ -68,7 +68,7 @@ class WorkFile:
     def _read(self, line: str) -> None:
         try:
             form = json.loads(line)
-            if form["digest"] != self._digest:
+            if form["digest"] != self.digest:
                 return
             outcome = Outcome(Verdict(form["verdict"]), form["reason"], form["seconds"])
             self.outcomes[Cell(form["seed"], form["store"], form["clause"])] = outcome

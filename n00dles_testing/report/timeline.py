@@ -19,14 +19,20 @@ HERE = "here"
 MOST_LANES = 6
 """More than these do not fit on a phone: the processes behind share the last lane."""
 
-_LANE = re.compile(r"((?:process|worker|thread|task|loop|child|parent) ?[\w.-]{0,20}): (.+)", re.DOTALL)
+_LANE = re.compile(
+    r"((?:process|worker|thread|task|loop|child|parent) ?[\w.-]{0,20}"
+    r"|\w[\w -]{0,30}(?=: (?:open|load_or_create|load|save|delete|close|fork)\()): (.+)",
+    re.DOTALL,
+)
 _DETAIL = re.compile(
     r"(allowed|came|why|raised|printed|stored|on disk|hangs at|[a-z][a-z ]{0,10}(?= {2}))  *(.*)", re.DOTALL
 )
 _CALL = re.compile(r"(open|load_or_create|load|save|delete|close)(\(.*)", re.DOTALL)
 _UNANSWERED = re.compile(r"(open|load_or_create|load|save|delete|close)\(.*(\)|\}|characters\))", re.DOTALL)
 _OUTCOMES = re.compile(
-    r" → (acknowledged.*|open|closed|unreadable|raised \w+.*|refused.*|the process .*|inputs \{.*)", re.DOTALL
+    r" → (acknowledged.*|open|closed|done|cancelled|has not ended|unreadable|raised \w+.*|refused.*|the process .*"
+    r"|inputs \{.*)",
+    re.DOTALL,
 )
 _DEATH = re.compile(r"SIGKILL|was killed|killed itself")
 
@@ -39,6 +45,7 @@ class Mark(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     RAISED = "raised"
+    CANCELLED = "cancelled"
     KILLED = "killed"
     NO_ANSWER = "no answer"
     NOTE = "note"
@@ -56,6 +63,7 @@ _SYMBOLS = {
     Mark.DONE: "○",
     Mark.REFUSED: "⊘",
     Mark.RAISED: "!",
+    Mark.CANCELLED: "⊘",
     Mark.KILLED: "✕",
     Mark.NO_ANSWER: "…",
     Mark.NOTE: "·",
@@ -152,6 +160,9 @@ def _mark_of(outcome: str) -> Mark:
         "the process": Mark.KILLED,
         "open": Mark.DONE,
         "closed": Mark.DONE,
+        "done": Mark.DONE,
+        "cancelled": Mark.CANCELLED,
+        "has not ended": Mark.NO_ANSWER,
     }
     return next((mark for start, mark in starts.items() if outcome.startswith(start)), Mark.GAVE)
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from conformance.tables import results
+from conformance.tables import __main__ as command
+from conformance.tables import filling, results
 from conformance.tables.__main__ import RESULTS, SEEDS, main
 from conformance.tables.cells import MEMORY, SQLITE, Cell, Job, Subjects, jobs
 from conformance.tables.filling import try_job
@@ -40,6 +41,12 @@ class Checks:
         mutant = MUTANTS.get(cell.store)
         caught = mutant is not None and cell.clause in mutant.caught_by
         return self.otherwise.get(cell, Verdict.FAIL if caught else Verdict.PASS)
+
+
+@pytest.fixture(autouse=True)
+def _settled_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (command, filling):
+        monkeypatch.setattr(module, "digest_of_sources", lambda: "settled")
 
 
 def tables(folder: Path, checks: Checks, *more: str) -> int:
@@ -166,6 +173,16 @@ def test_what_cannot_be_tried_is_told_and_nothing_is_written(tmp_path: Path) -> 
     assert tables(tmp_path, Broken()) == 1
 
     assert not (tmp_path / "results").exists()
+
+
+def test_sources_that_change_meanwhile_end_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = Checks()
+    monkeypatch.setattr(filling, "digest_of_sources", lambda: "then" if len(checks.tried) > 40 else "settled")
+
+    assert tables(tmp_path, checks) == 1
+
+    kept = WorkFile(tmp_path / "work.jsonl", "settled").outcomes
+    assert 0 < len(kept) < len(checks.tried) < len(TODAY.cells(2))
 
 
 def test_a_part_of_the_tables_is_not_written(tmp_path: Path) -> None:

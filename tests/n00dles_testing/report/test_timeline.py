@@ -36,6 +36,23 @@ def test_calls_are_read_with_their_outcomes() -> None:
     assert line.events[1] == Event(0, "save", "('r') with {'a': 1}", Mark.ACKNOWLEDGED, "acknowledged")
 
 
+def test_cancelled_calls_and_calls_without_end_are_told_apart() -> None:
+    line = read_story(
+        (
+            "save('r') with {'a': 1}, cancelled at its first await → cancelled",
+            "the second thread: save('r', b) → has not ended",
+            "acknowledged before: inputs {}",
+        )
+    )
+
+    assert [(event.lane, event.name, event.mark) for event in line.events] == [
+        (0, "save", Mark.CANCELLED),
+        (1, "save", Mark.NO_ANSWER),
+        (0, "", Mark.NOTE),
+    ]
+    assert line.lanes[1].name == "the second thread"
+
+
 def test_processes_are_lanes_from_their_first_to_their_last_event() -> None:
     line = read_story(
         (
