@@ -1,4 +1,4 @@
-"""One SQLite connection that is used by one caller at a time, opened when needed, and again after a fork."""
+"""One SQLite connection that is used by one caller at a time, opened when needed, and closed before a fork."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Literal, TypeVar
 from weakref import WeakSet
 
-from ..errors import N00dlesError
+from ..errors import N00dlesError, StateStoreError
 from .sqlite_connection import is_busy, open_database, store_error
 
 __all__ = ["SQLiteSession", "WouldWaitError"]
 
 T = TypeVar("T")
 
-# Closing an inherited connection in a forked child would also drop locks and delete files that the parent relies on
-# (https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_), so it is kept open.
-_inherited: list[sqlite3.Connection] = []
+# SQLite keeps note of a file's locks in the memory of the process. After a fork with an open connection the child has
+# the note and not the locks: also of a connection that it opens itself, the kernel then knows nothing, the parent
+# removes the log when it closes, and what the child commits is gone. So a fork closes every connection before, and the
+# next call opens one. Where a fork could not wait for that, the connection is kept here: closing it would drop locks
+# and delete files that the parent relies on, and its file cannot be used in this process any more. See
+# https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_
+_inherited: dict[str, sqlite3.Connection | None] = {}
 _sessions: WeakSet[SQLiteSession] = WeakSet()  # every one of this process
 
 
@@ -34,7 +39,9 @@ class SQLiteSession:
         self.busy_timeout = busy_timeout
         self._connection: sqlite3.Connection | None = None
         self._waits = True
-        self._lock = threading.Lock()
+        # Reentrant: while a fork holds it, the collector may close the session of a store that nobody has any more.
+        self._lock = threading.RLock()
+        self._is_held_by_a_fork: bool | None = None  # False: a fork could not wait for the lock
         _sessions.add(self)
 
     def transaction(
@@ -86,6 +93,12 @@ class SQLiteSession:
         if self._connection is None:
             if not wait:
                 raise WouldWaitError
+            if os.path.realpath(self.path) in _inherited:
+                raise StateStoreError(
+                    f"the SQLite store {self.path!r} was at work in another thread while this process was forked, and "
+                    "SQLite cannot use a file safely after that. Nothing was read or written; fork while no call is "
+                    "under way, or open the store in a fresh process."
+                )
             self._connection = open_database(self.path, self.busy_timeout)
             self._waits = True
         if self._waits is not wait:
@@ -98,21 +111,45 @@ class SQLiteSession:
             self._connection.close()
             self._connection = None
 
-    def forget(self) -> None:
-        """Start anew in a forked child, where the connection is the parent's, and the lock may be held by nobody."""
-        if self._connection is not None:
-            _inherited.append(self._connection)
+    def close_for_a_fork(self) -> None:
+        """Close the connection and let nobody open it until the fork is done.
+
+        A call that is under way in another thread is waited for, `busy_timeout` at most.
+        """
+        self._is_held_by_a_fork = self._lock.acquire(timeout=self.busy_timeout)
+        if self._is_held_by_a_fork:
+            with suppress(sqlite3.Error):
+                self._close()
+
+    def go_on_in_the_parent(self) -> None:
+        """Let others use the session again."""
+        is_held, self._is_held_by_a_fork = self._is_held_by_a_fork, None
+        if is_held:
+            self._lock.release()
+
+    def begin_in_the_child(self) -> None:
+        """Start anew: the lock may be held by a thread that is not there, and a connection is the parent's."""
+        if self._connection is not None or self._is_held_by_a_fork is False:
+            _inherited[os.path.realpath(self.path)] = self._connection
         self._connection = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_held_by_a_fork = None
 
 
-def _forget_all() -> None:
-    for session in list(_sessions):
-        session.forget()
+def _for_all(act: Callable[[SQLiteSession], None]) -> Callable[[], None]:
+    def act_on_all() -> None:
+        for session in list(_sessions):
+            act(session)
+
+    return act_on_all
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
+    os.register_at_fork(
+        before=_for_all(SQLiteSession.close_for_a_fork),
+        after_in_parent=_for_all(SQLiteSession.go_on_in_the_parent),
+        after_in_child=_for_all(SQLiteSession.begin_in_the_child),
+    )
 
 
 def _run(connection: sqlite3.Connection, kind: str, work: Callable[[sqlite3.Connection], T]) -> T:

@@ -14,6 +14,7 @@ import pytest
 
 from n00dles import (
     SQLiteStateStore,
+    StateStoreError,
     agent,
     run,
 )
@@ -78,8 +79,42 @@ def test_after_a_fork_parent_and_child_both_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_fork_while_another_thread_is_saving_does_not_hang_the_child(tmp_path: Path) -> None:
+@pytest.mark.parametrize("closes", [True, False])
+def test_what_a_child_saves_stays_when_the_parent_has_closed_the_file(tmp_path: Path, closes: bool) -> None:
+    """An open connection that crosses a fork has locks that the kernel knows nothing of: its log would be removed."""
     store = SQLiteStateStore(tmp_path / "runs.db")
+    asyncio.run(save_outputs(store, "before", a=1))
+    waits, goes = os.pipe()
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        signal.alarm(30)  # a child that hangs dies of it
+        try:
+            asyncio.run(save_outputs(store, "child", a=1))
+            os.read(waits, 1)
+            asyncio.run(save_outputs(store, "late", a=1, b=2))
+            if closes:
+                asyncio.run(store.aclose())
+            code = 0
+        finally:
+            os._exit(code)
+    asyncio.run(save_outputs(store, "parent", a=1))
+    asyncio.run(store.aclose())
+    os.write(goes, b"g")
+    _, status = os.waitpid(child, 0)
+
+    async def found() -> dict[str, int]:
+        return {run.run_id: run.completed for run in await SQLiteStateStore(tmp_path / "runs.db").list_runs()}
+
+    assert status == 0
+    assert asyncio.run(found()) == {"before": 1, "child": 1, "late": 2, "parent": 1}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_while_another_thread_is_saving_ends_in_an_error_in_the_child_not_in_a_hang(tmp_path: Path) -> None:
+    store = SQLiteStateStore(tmp_path / "runs.db", busy_timeout=0.2)
     asyncio.run(save_outputs(store, "before", a=1))
     holds, release = threading.Event(), threading.Event()
 
@@ -95,7 +130,10 @@ def test_a_fork_while_another_thread_is_saving_does_not_hang_the_child(tmp_path:
         code = 1
         signal.alarm(30)  # a child that hangs dies of it
         try:
-            asyncio.run(store.load("before"))
+            for one in (store, SQLiteStateStore(tmp_path / ".." / tmp_path.name / "runs.db")):
+                with pytest.raises(StateStoreError, match="another thread while this process was forked"):
+                    asyncio.run(one.load("before"))
+            asyncio.run(save_outputs(SQLiteStateStore(tmp_path / "another.db"), "child", a=1))
             code = 0
         finally:
             os._exit(code)
