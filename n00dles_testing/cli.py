@@ -305,9 +305,9 @@ def explore(
 Examples:
   n00dles-testing replay eNoljUEKgzAQRa8i2Q5Iqu3GQ5RCF91YKWmc...
 
-The token holds the target, the inputs, the store, the mode and the crash points, as data; reading it runs nothing. The
-target is then imported as by explore, from the current folder: do not replay the token of somebody whom you would not
-let choose which of your modules to import.
+The token holds the target, the inputs, the store, the mode and the crash points, or a store and a sequence of
+operations, as data; reading it runs nothing. The target is then imported as by explore or check, from the current
+folder: do not replay the token of somebody whom you would not let choose which of your modules to import.
 
 {_EXIT_CODES}"""
 )
