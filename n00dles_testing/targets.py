@@ -42,6 +42,8 @@ def load_target(text: str, kind: TargetKind) -> Any:
         return found if isinstance(found, Pipeline) else pipeline(found)
     if kind == "pipeline" and brings_its_pipeline(found):
         return found
+    if kind == "store" and _is_suite(found):
+        return load_target(f"{text}.open_store", kind)
     if kind == "store":
         found = _bound(text, found)
     if (kind == "store" and callable(found)) or (kind == "executor" and hasattr(found, "resume")):
@@ -63,6 +65,12 @@ def target_of(step: Any) -> str | None:
         if name is not None:
             return f"{_address(module)}:{name}"
     return None
+
+
+def _is_suite(found: Any) -> bool:
+    """Whether it is a class of tests that opens a store."""
+    suite = sys.modules.get(f"{__package__}.store_tests.suite")
+    return suite is not None and isinstance(found, type) and issubclass(found, suite.StateStoreConformance)
 
 
 def _bound(text: str, found: Any) -> Any:

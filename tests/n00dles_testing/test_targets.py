@@ -10,6 +10,7 @@ import pytest
 
 from n00dles import Pipeline, agent, pipeline
 from n00dles.errors import ConfigurationError
+from n00dles_testing import StateStoreConformance
 from n00dles_testing.targets import load_target, target_of
 
 
@@ -101,6 +102,19 @@ def test_a_factory_of_a_class_is_that_of_an_instance_and_says_what_the_class_cla
 
     assert factory("x") == opened
     assert factory.claims == {"level": 1}
+
+
+class TestOfAStore(StateStoreConformance):
+    __test__ = False
+
+    def open_store(self, location: str) -> Path:
+        return Path(location)
+
+
+def test_a_class_of_tests_stands_for_its_factory() -> None:
+    factory = load_target(f"{__file__}:TestOfAStore", "store")
+
+    assert factory("x") == Path("x")
 
 
 class NeedsArguments:
