@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from n00dles_testing.command_report import run_report
 from n00dles_testing.report.check_report import UnreadableReportError, read_check_report
 from n00dles_testing.report.json_file import write_json
 from tests.n00dles_testing.report.reports import report
@@ -105,6 +106,21 @@ def test_report_merges_several_stores_into_one_page(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert page.index("First") < page.index("Second")
     assert "2 of 2 stores break the contract" in page
+
+
+def test_a_page_that_cannot_be_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("n00dles_testing.report.json_file.os.fsync", full)
+
+    assert run_report([written(tmp_path, report())], tmp_path / "page.html") == 1
+
+    told = f"the report could not be written to {tmp_path}/page.html: No space left on device\n"
+    assert capsys.readouterr() == ("", told)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
 
 
 @pytest.mark.parametrize(
