@@ -26,7 +26,15 @@ _LEAST = 10
 _ALWAYS = ("stale save", "late save", "creation anew")
 _WHERE_DURABLE = ("reopening", "another process", "kill")
 _WHERE_SHARED = ("second instance",)
-_RARE = (*_ALWAYS, "late save into the next run", "overlap", "cancelled save", *_WHERE_DURABLE, *_WHERE_SHARED)
+_RARE = (
+    *_ALWAYS,
+    "late save into the next run",
+    "overlap",
+    "cancelled save",
+    "save again after an error",
+    *_WHERE_DURABLE,
+    *_WHERE_SHARED,
+)
 
 
 @clause("S17", level=1, title="a sequence of operations gives what a model says")
@@ -118,7 +126,7 @@ def _require(came: Searched, offers: Offers) -> None:
 def _note(sequences: int, counts: Counter[str], offers: Offers) -> str:
     rare = ", ".join(f"{counts[kind]} × {kind}" for kind in _RARE if counts[kind])
     left_out = [
-        *([] if offers.durable else ["reopening and other processes (nothing outlives the store)"]),
+        *([] if offers.durable else ["reopening and other processes (another one does not find what was saved)"]),
         *(
             []
             if offers.instances or not offers.durable

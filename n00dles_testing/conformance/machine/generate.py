@@ -78,9 +78,9 @@ def _delete(run: int, *, second: bool = False) -> Operation:
     return {"do": "delete", "run": run, "second": second}
 
 
-def _elsewhere(draw: Draw, run: int, what: str) -> Operation:
+def _elsewhere(draw: Draw, run: int, what: str, *, kill: bool = False) -> Operation:
     nodes = draw(_nodes(hostile=False)) if what == "save" else []
-    inputs, kill = draw(st.integers(0, len(INPUTS) - 1)), draw(st.booleans())
+    inputs = draw(st.integers(0, len(INPUTS) - 1))
     return {"do": "elsewhere", "run": run, "what": what, "inputs": inputs, "nodes": nodes, "kill": kill}
 
 
@@ -176,7 +176,13 @@ def _another_process(draw: Draw, run: int) -> list[Operation]:
 
 
 def _deleted_here_created_there(draw: Draw, run: int) -> list[Operation]:
-    return [*_goes_on(draw, run), _delete(run), _elsewhere(draw, run, "save"), _load(draw, run)]
+    there = _elsewhere(draw, run, "save", kill=draw(st.booleans()))
+    return [*_goes_on(draw, run), _delete(run), there, _load(draw, run)]
+
+
+def _a_killed_process(draw: Draw, run: int) -> list[Operation]:
+    what = draw(st.sampled_from(("save", "delete")))
+    return [*_loads(draw, run), _elsewhere(draw, run, what, kill=True), *_an_old_worker(draw, run)]
 
 
 def _a_second_instance(draw: Draw, run: int) -> list[Operation]:
@@ -219,6 +225,7 @@ _DURABLE: tuple[Scene, ...] = (
     _opened_again,
     _the_next_run_opened_again,
     _another_process,
+    _a_killed_process,
     _deleted_here_created_there,
 )
 _SHARED: tuple[Scene, ...] = (

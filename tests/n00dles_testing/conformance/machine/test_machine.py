@@ -160,7 +160,7 @@ def test_memory_is_played_without_what_outlives_it() -> None:
 
     assert result.verdict is Verdict.PASS
     assert result.scenarios >= 50
-    assert result.reason.endswith("; without reopening and other processes (nothing outlives the store)")
+    assert result.reason.endswith("; without reopening and other processes (another one does not find what was saved)")
 
 
 def test_a_store_that_keeps_a_copy_in_each_instance_is_played_with_one_instance() -> None:
