@@ -11,6 +11,8 @@ import json
 import os
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, ClassVar
@@ -145,9 +147,21 @@ class FilesWithRevisions(JSONFiles):
         """Replace the run's file, if the context continues it."""
         with self.lock:
             stored = self.read(run_id)
+            if stored is not None and self.has_landed(context, stored):
+                context.revision = stored["revision"]
             if stored is None or not self.continues(context, stored):
                 raise StaleError(run_id, stored)
             self.write_next(run_id, context, stored)
+
+    def has_landed(self, context: Any, stored: dict[str, Any]) -> bool:
+        """Whether what is stored is the context's own save, of which it was only told that it had failed."""
+        kept = self.kept(context)
+        order = stored["order"]
+        return (
+            (context.incarnation, context.revision + 1) == (stored["incarnation"], stored["revision"])
+            and order == kept["order"][: len(order)]
+            and all(stored["completed"][node] == kept["completed"][node] for node in order)
+        )
 
     def continues(self, context: Any, stored: dict[str, Any]) -> bool:
         """Whether a context was loaded, or last saved, as what is stored."""
@@ -163,7 +177,8 @@ class FilesWithRevisions(JSONFiles):
 class AppendOnlyLog:
     """All runs in memory, and in one file to which each change is appended as a line.
 
-    A delete writes the file anew without the run, so that nothing of it is left.
+    A delete writes the file anew without the run, so that nothing of it is left. After an error nobody knows what the
+    file holds, so it is read anew.
     """
 
     breaks: ClassVar[str | None] = None
@@ -171,32 +186,49 @@ class AppendOnlyLog:
     def __init__(self, folder: str) -> None:
         self.path = Path(folder) / "runs.log"
         self.lock = threading.RLock()
+        self.read_file()
+
+    def read_file(self) -> None:
+        """Read what is there, cut off a line that a crash or an error has torn, and open the file to append."""
         self.runs: dict[str, dict[str, Any]] = {}
         if self.path.exists():
             text = self.path.read_text()
             self.replay(text)
             if text and not text.endswith("\n"):
-                # The next line would be part of the one that a crash has torn.
+                # The next line would be part of the one that is torn.
                 replace_file(self.path, text[: text.rfind("\n") + 1])
         self.file = self.path.open("a")
+        self.is_sound = True
+
+    @contextmanager
+    def sound(self) -> Iterator[None]:
+        """Have the file for one caller, in a state that is known."""
+        with self.lock:
+            if not self.is_sound:
+                with suppress(OSError):  # what is left to be written is as lost as the rest
+                    self.file.close()
+                self.read_file()
+            self.is_sound = False
+            yield
+            self.is_sound = True
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return a copy of the run, or append a new one."""
-        with self.lock:
+        with self.sound():
             if run_id not in self.runs:
                 self.append(run_id, new_record(run_id, inputs))
             return deepcopy(self.runs[run_id])
 
     def save(self, run_id: str, context: Any) -> None:
         """Append the run as it now is."""
-        with self.lock:
+        with self.sound():
             if run_id not in self.runs:
                 raise NotStoredError(run_id)
             self.append(run_id, merged(self.runs[run_id], record_of(context)))
 
     def delete(self, run_id: str) -> None:
         """Write the file anew, without the run."""
-        with self.lock:
+        with self.sound():
             self.apply(run_id, None)
             self.file.close()
             replace_file(self.path, "".join(json.dumps(line) + "\n" for line in self.runs.items()))

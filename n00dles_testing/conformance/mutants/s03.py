@@ -50,8 +50,9 @@ class ReadsLargeNumbersAsDoubles(AppendOnlyLog):
 
     def replay(self, text: str) -> None:
         """Read the file as such a parser does."""
-        for line in text.splitlines():
-            self.apply(*json.loads(line, parse_int=_number))
+        for line in text.splitlines(keepends=True):
+            if line.endswith("\n"):
+                self.apply(*json.loads(line, parse_int=_number))
 
 
 class RefusesWithoutSayingWhat(JSONFiles):
