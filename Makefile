@@ -38,7 +38,7 @@ bench: $(VENV)/.dev ## the benchmarks: each figure with its target
 prove-deep: $(VENV)/.dev ## the contract of the executor on 10 000 generated scenarios; takes minutes
 	@N00DLES_PROFILE=deep $(BIN)/pytest -q -n0 -o faulthandler_timeout=1800 tests/n00dles_testing/campaign/test_prove.py
 
-tables: $(VENV)/.dev ## every broken store × its clause × 20 seeds, and every correct store; takes hours, and goes on if interrupted
+tables: $(VENV)/.dev ## every broken and every correct store, 20 seeds each; takes an hour or more, goes on where it was
 	@$(BIN)/python -m conformance.tables --work build/tables.jsonl
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
