@@ -33,7 +33,7 @@ _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
   1    a clause failed, or showed nothing (VACUOUS); of a pipeline, also if one is UNKNOWN (see --allow-unknown); of a
-       store, also if none passed, a claim is denied, or a known gap is none
+       store, also if none passed, a claim is denied, or a declared gap passes
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
   141  the reader of the output was gone before its end, as with | head
