@@ -228,7 +228,7 @@ def _headline(stores: Sequence[Store]) -> str:
     if len(stores) == 1:
         return f"{stores[0].name}: {stores[0].conclusion}"
     total = len(stores)
-    broken = sum(store.look is _LOOKS[Verdict.FAIL] and "breaks" in store.conclusion for store in stores)
+    broken = sum(store.look is _LOOKS[Verdict.FAIL] and store.conclusion.startswith("breaks") for store in stores)
     if broken:
         return f"{broken} of {total} stores {'breaks' if broken == 1 else 'break'} the contract"
     bad = sum(not store.report.ok for store in stores)
@@ -259,28 +259,29 @@ def _short_name(target: str) -> str:
 
 
 def _conclusion(report: CheckReport) -> tuple[Look, str]:
-    """Say what a reader may conclude, and never more."""
+    """Say what a reader may conclude, and never more: the worst of it gives the look."""
     known = {gap.clause for gap in report.gaps if gap.ok}
-    by_verdict = {verdict: [each for each in report.results if each.verdict is verdict] for verdict in Verdict}
-    broken = [each.clause for each in by_verdict[Verdict.FAIL]]
-    vacuous = [each.clause for each in by_verdict[Verdict.VACUOUS]]
-    nothing = f"showed nothing in {', '.join(vacuous)}" if vacuous else ""
-    passed = len(by_verdict[Verdict.PASS])
+    of = {verdict: [each.clause for each in report.results if each.verdict is verdict] for verdict in Verdict}
+    passed = len(of[Verdict.PASS])
+    new = ", ".join(id_ for id_ in of[Verdict.FAIL] if id_ not in known)
+    gaps = ", ".join(id_ for id_ in of[Verdict.FAIL] if id_ in known)
     level = _level(report) if report.level else ""
-    if broken:
-        new = [id_ for id_ in broken if id_ not in known]
-        words = f"breaks {', '.join(new or broken)}{'' if new else ', as declared'}"
-        return _LOOKS[Verdict.FAIL] if new else _KNOWN_GAP, "; ".join(filter(None, [words, nothing, level]))
-    if vacuous:
-        return _LOOKS[Verdict.VACUOUS], nothing
-    if not passed:
-        return _LOOKS[Verdict.VACUOUS], "nothing was shown"
-    if not report.ok:
-        return _LOOKS[Verdict.FAIL], "; ".join(filter(None, ["is not what it claims to be", level]))
+    told: list[tuple[Look, str]] = []
+    if new:
+        told.append((_LOOKS[Verdict.FAIL], f"breaks {new}"))
+    if of[Verdict.VACUOUS]:
+        told.append((_LOOKS[Verdict.VACUOUS], f"showed nothing in {', '.join(of[Verdict.VACUOUS])}"))
+    elif not passed and not new:
+        told.append((_LOOKS[Verdict.VACUOUS], "nothing was shown"))
+    elif not report.ok and not new:
+        told.append((_LOOKS[Verdict.FAIL], "is not what it claims to be"))
+    if gaps:
+        told.append((_KNOWN_GAP, f"breaks {gaps}, as declared"))
     if level:
-        return _LOOKS[Verdict.PASS], level
-    clauses = "1 clause" if passed == 1 else f"{passed} clauses"
-    return _NO_LEVEL, f"no fault found in {clauses}; no level"
+        told.append((_LOOKS[Verdict.PASS], level))
+    if not told:
+        told.append((_NO_LEVEL, f"no fault found in {passed} clause{'' if passed == 1 else 's'}; no level"))
+    return told[0][0], "; ".join(words for _, words in told)
 
 
 def _level(report: CheckReport) -> str:

@@ -185,6 +185,13 @@ def test_the_headline_says_what_a_reader_may_conclude() -> None:
     )
 
 
+def test_claims_that_are_not_kept_are_in_the_headline() -> None:
+    form = report(results=[passed()], ok=False, level=1, grade="level 1 (contract): every clause of it passed")
+
+    assert headline(form) == "Mine: is not what it claims to be; level 1 (contract)"
+    assert headline(form, report("b:Other", [passed()])) == "1 of 2 stores showed nothing, or is not what is claimed"
+
+
 def headline(*forms: dict[str, Any]) -> str:
     found = re.search("<h1>(.*?)</h1>", render_page([parse_check_report(form) for form in forms], CONTRACT))
     assert found
@@ -204,6 +211,9 @@ def test_a_known_gap_is_told_apart_from_a_new_fault() -> None:
 
     assert "breaks C02, as declared" in tree.words
     assert "✗ known gap" in tree.words
+    assert (
+        headline(report(results=[failed("S05"), failed()], gaps=[gap])) == "Mine: breaks S05; breaks C02, as declared"
+    )
     assert "it has no disk" in tree.words
 
 
