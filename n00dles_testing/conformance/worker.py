@@ -83,7 +83,9 @@ class _Worker:
         """Open the store once: a target that is none is told at once, not by every clause."""
         subject = self._subject("opening")
         instance = await self._target.open(subject.fresh_location())
-        self.claims = self.claims.over(claims_of(instance.raw, f"the store of {self._target.text}"))
+        # A URL gives a store of ours around another's.
+        store = getattr(instance.raw, "inner", instance.raw) if "://" in self._target.text else instance.raw
+        self.claims = self.claims.over(claims_of(store, f"the store of {self._target.text}"))
         with contextlib.suppress(Exception):
             await instance.close()  # how it closes is for the checks to judge
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from n00dles.errors import ConfigurationError
-from n00dles_testing.conformance import check_store
+from n00dles_testing.conformance import CAPABILITIES, check_store
+from n00dles_testing.conformance.runner import open_runner
 from n00dles_testing.registered import GROUP
 from n00dles_testing.verdicts import Verdict
 
@@ -30,7 +31,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "shop = shop_runs:open_url\n"
     )
     (folder / "shop_runs.py").write_text(
-        "from n00dles_testing.conformance.mutants.correct import JSONFiles\n"
+        "from n00dles_testing.conformance.mutants.capabilities import ManagedFiles as JSONFiles\n"
         "NUMBER = 3\n"
         "def open_files(location):\n"
         "    return JSONFiles(location)\n"
@@ -54,6 +55,17 @@ def test_a_url_scheme_of_another_package_is_checked_on_fresh_locations() -> None
     report = check_store("shop://{location}", clauses=CLAUSES)
 
     assert [result.verdict for result in report.results] == [Verdict.PASS, Verdict.PASS]
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_store_behind_a_url_claims_and_offers_what_it_does_without_one() -> None:
+    with open_runner("shop://{location}") as runner:
+        claimed = runner.claims
+        found = [runner.probe(name) for name in ("load", "list_runs", "prune")]
+
+    assert claimed.capabilities == tuple(CAPABILITIES)
+    assert claimed.source == "the attribute claims of the store of shop://{location}"
+    assert {each.verdict for each in found} == {"claimed and found"}
 
 
 @pytest.mark.usefixtures("installed")
