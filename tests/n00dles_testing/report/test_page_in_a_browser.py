@@ -10,7 +10,7 @@ import pytest
 from n00dles_testing.report.check_report import parse_check_report
 from n00dles_testing.report.html_page import render_page
 from tests.n00dles_testing.report.browser import Browser, find_chromium
-from tests.n00dles_testing.report.reports import CONTRACT, passed, report
+from tests.n00dles_testing.report.reports import CONTRACT, failed, passed, report
 from tests.n00dles_testing.report.test_html_page import HOSTILE, filled
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
@@ -55,8 +55,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     verdicts = ("NOT APPLICABLE", "NOT RUN", "UNKNOWN", "VACUOUS")
+    crowd = tuple(f"process {n}: save('a-long-run-id-{n}') with {{}} → acknowledged" for n in range(9))
     forms = [
         report(),
+        report("a.b:Crowd", [failed(story=crowd)]),
         *(report(f"a.b:AStoreWithALongName{n}", [passed("S05", verdict=each)]) for n, each in enumerate(verdicts)),
         *(filled(text) for text in HOSTILE.values()),
     ]
