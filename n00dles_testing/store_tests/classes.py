@@ -12,6 +12,7 @@ import pytest
 
 from n00dles.errors import ConfigurationError
 
+from ..conformance.claims import Claims
 from ..conformance.registry import Clause, implemented
 from ..factories import takes_location
 from .claims import TITLE, check_claims
@@ -31,7 +32,8 @@ class StoreClass(pytest.Class):
         """Return the tests. Raises `CollectError` for a class whose store could not be opened by another process."""
         try:
             target_of(self.obj)
-            known_gaps(self.obj.known_gaps, f"known_gaps of {self.name}")
+            known_gaps(self.obj.known_gaps, "known_gaps")
+            _refuse_claims_that_mean_nothing(self.obj.claims)
             self._refuse_what_does_not_reach_it()
         except ConfigurationError as error:
             raise self.CollectError(f"{self.name}: {error}") from None
@@ -97,6 +99,8 @@ def collected(collector: pytest.Collector, name: str, thing: object, found: Any)
 def target_of(suite: type[StateStoreConformance]) -> str:
     """Return the text by which another process opens the store. Raises `ConfigurationError` if none can."""
     opens = inspect.getattr_static(suite, "open_store", None)
+    if suite.target is not None and not isinstance(suite.target, str):
+        raise ConfigurationError(f"its target is {suite.target!r}; write a text: a URL, or module:factory.")
     if suite.target is not None and opens is None:
         if suite.claims or hasattr(suite, "reader"):
             raise ConfigurationError(
@@ -120,6 +124,14 @@ def target_of(suite: type[StateStoreConformance]) -> str:
     except ValueError:
         shown = file
     return f"{shown}:{suite.__qualname__}.open_store"
+
+
+def _refuse_claims_that_mean_nothing(claims: object) -> None:
+    if claims and not Claims.from_attribute(claims, "the class").source:
+        raise ConfigurationError(
+            f"claims is {claims!r}, and names neither a level nor capabilities: "
+            "write {'level': 1, 'capabilities': ['durable']}."
+        )
 
 
 def _refuse_fixtures(suite: type[StateStoreConformance]) -> None:

@@ -126,6 +126,8 @@ def mark(item: pytest.Item, clause: Clause, gaps: Mapping[str, str]) -> None:
 
 def known_gaps(declared: Mapping[str, str], where: str) -> dict[str, str]:
     """Return declared gaps, ids in capitals. Raises `ConfigurationError` for an unknown clause or a missing reason."""
+    if not isinstance(declared, Mapping):
+        raise ConfigurationError(f"{where} is {declared!r}; write {{'S08': 'the reason'}}.")
     gaps = {str(id_).upper(): reason for id_, reason in declared.items()}
     try:
         select(gaps)
@@ -138,8 +140,12 @@ def known_gaps(declared: Mapping[str, str], where: str) -> dict[str, str]:
 
 
 def place_of(thing: Any) -> tuple[Path, int]:
-    """Return the file of a class or function, and its line, counted from 0."""
-    return Path(inspect.getfile(thing)), inspect.getsourcelines(thing)[1] - 1
+    """Return the file of a class or function, and its line, counted from 0; the first, if code has made it."""
+    try:
+        line = inspect.getsourcelines(thing)[1] - 1
+    except OSError:
+        line = 0
+    return Path(inspect.getfile(thing)), line
 
 
 def _asked_for_stores_alone(config: pytest.Config) -> bool:

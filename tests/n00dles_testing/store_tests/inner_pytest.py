@@ -9,9 +9,8 @@ import pytest
 from n00dles_testing.conformance import implemented
 
 ROOT = Path(__file__).parents[3]
-COUNT = len(implemented())
-ITEMS = COUNT + 1
-"""One more, for what is claimed."""
+NAMES = [*(clause.id for clause in implemented()), "claims"]
+"""The items of each store."""
 FEW = "S01 or S05"
 STORES = """
 import os
@@ -33,6 +32,8 @@ def raises(location):
 
 
 def hangs(location):
+    with open("opened", "a") as file:
+        file.write("once ")
     time.sleep(60)
 """
 """Correct is `JSONFiles`; `Caching` breaks S05."""
@@ -48,6 +49,11 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     return inner.runpytest_subprocess(*installed(), *arguments)
+
+
+def tried(result: pytest.RunResult) -> dict[str, int]:
+    """Return the outcomes; what was not asked for is none."""
+    return {outcome: count for outcome, count in result.parseoutcomes().items() if outcome != "deselected"}
 
 
 def installed() -> list[str]:

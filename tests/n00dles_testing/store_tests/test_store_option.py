@@ -13,13 +13,13 @@ from xml.etree import ElementTree
 import pytest
 
 from n00dles_testing.conformance import implemented
-from tests.n00dles_testing.store_tests.inner_pytest import COUNT, FEW, ITEMS, inner, installed, run
+from tests.n00dles_testing.store_tests.inner_pytest import FEW, NAMES, inner, installed, run, tried
 
 pytest_plugins = ["pytester"]
 __all__ = ["inner"]
 
 BROKEN = "stores.py:Caching"
-PART = f"no level, since only a part was asked (2 of {COUNT})"
+PART = "no level, since only a part was asked (2 of *)"
 
 
 def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_has_reached(
@@ -30,7 +30,7 @@ def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_h
     crashes = sum(clause.id.startswith("C") for clause in implemented())
     outcomes = result.parseoutcomes()
     assert result.ret == 0
-    assert outcomes["passed"] + outcomes["skipped"] == ITEMS
+    assert outcomes["passed"] + outcomes["skipped"] == len(NAMES)
     assert outcomes["skipped"] >= crashes
     result.stdout.fnmatch_lines(
         [
@@ -46,7 +46,7 @@ def test_a_correct_store_passes_in_a_folder_without_tests_and_is_given_what_it_h
 def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_it(inner: pytest.Pytester) -> None:
     result = run(inner, f"--n00dles-store={BROKEN}", "-k", FEW)
 
-    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": ITEMS - 2}
+    assert tried(result) == {"failed": 1, "passed": 1}
     result.stdout.fnmatch_lines(
         [
             "*= FAILURES =*",
@@ -66,7 +66,7 @@ def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_
 def test_a_part_is_never_given_a_level(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=memory://", "-k", FEW)
 
-    result.assert_outcomes(passed=2, deselected=ITEMS - 2)
+    result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines([f"n00dles: memory://: 2 clauses passed; {PART}"])
 
 
@@ -76,7 +76,7 @@ def test_items_are_deselected_by_their_ids_and_chosen_by_the_marker_of_their_lev
     by_id = run(inner, *listing, "--deselect=n00dles-store[memory://]::S01")
     by_level = run(inner, *listing, "-m", "n00dles_level2")
 
-    ids = {name: f"n00dles-store[memory://]::{name}" for name in [*(clause.id for clause in implemented()), "claims"]}
+    ids = {name: f"n00dles-store[memory://]::{name}" for name in NAMES}
     assert [line for line in by_id.outlines if "::" in line] == [id_ for name, id_ in ids.items() if name != "S01"]
     assert [line for line in by_level.outlines if "::" in line] == [
         ids[clause.id] for clause in implemented() if clause.level == 2
@@ -125,7 +125,7 @@ def test_what_failed_last_is_run_again(inner: pytest.Pytester) -> None:
 
     result = run(inner, f"--n00dles-store={BROKEN}", "--lf")
 
-    assert result.parseoutcomes() == {"failed": 1, "deselected": ITEMS - 1}
+    assert tried(result) == {"failed": 1}
 
 
 @pytest.mark.parametrize("distribution", ["load", "loadscope", "worksteal"])
@@ -135,10 +135,10 @@ def test_workers_of_xdist_share_the_items(inner: pytest.Pytester, distribution: 
     result = run(inner, "-n", "2", "--dist", distribution, "--junitxml=junit.xml", *stores, "-k", FEW)
 
     result.assert_outcomes(passed=3, failed=1)
-    assert sorted(line for line in result.outlines if line.startswith("n00dles: ")) == [
-        f"n00dles: memory://: 2 clauses passed; {PART}",
-        f"n00dles: {BROKEN}: 1 clause passed; S05 FAIL; {PART}",
-    ]
+    result.stdout.fnmatch_lines_random(
+        [f"n00dles: memory://: 2 clauses passed; {PART}", f"n00dles: {BROKEN}: 1 clause passed; S05 FAIL; {PART}"]
+    )
+    assert result.stdout.str().count("n00dles: ") == 2
     properties = ElementTree.parse(inner.path / "junit.xml").getroot().iter("property")
     verdicts = [each.get("value", "") for each in properties if each.get("name") == "n00dles_verdict"]
     assert sorted(verdicts) == ["FAIL", "PASS", "PASS", "PASS"]
@@ -167,7 +167,7 @@ def test_a_known_gap_is_an_expected_failure_and_one_that_passes_fails(inner: pyt
 
     result = run(inner, f"--n00dles-store={BROKEN}", "--n00dles-claims=claims.toml", "-k", FEW, "-rx")
 
-    assert result.parseoutcomes() == {"xfailed": 1, "failed": 1, "deselected": ITEMS - 2}
+    assert tried(result) == {"xfailed": 1, "failed": 1}
     result.stdout.fnmatch_lines(
         ["[[]XPASS(strict)[]] known gap: was mended", "XFAIL*S05*known gap: hands out its cache*"]
     )
@@ -179,7 +179,7 @@ def test_a_claim_that_is_denied_fails_and_one_that_is_not_made_is_told(inner: py
 
     result = run(inner, *arguments, "-k", "claims or C01")
 
-    assert result.parseoutcomes() == {"failed": 3, "passed": 1, "deselected": 2 * ITEMS - 4}
+    assert tried(result) == {"failed": 3, "passed": 1}
     result.stdout.fnmatch_lines(
         [
             "  leases is claimed, and denied: the store has no method acquire",
@@ -194,7 +194,7 @@ def test_a_claim_that_is_denied_fails_and_one_that_is_not_made_is_told(inner: py
 def test_where_nothing_is_claimed_and_nothing_could_be_denied_the_item_is_skipped(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=memory://", "-k", "claims", "-rs")
 
-    assert result.parseoutcomes() == {"skipped": 1, "deselected": ITEMS - 1}
+    assert tried(result) == {"skipped": 1}
     result.stdout.fnmatch_lines(["SKIPPED*: NOT APPLICABLE: nothing is claimed; found, and not claimed: load, *"])
 
 
@@ -203,7 +203,7 @@ def test_a_reader_that_fails_is_no_pass(inner: pytest.Pytester) -> None:
 
     result = run(inner, "--n00dles-store=stores.py:JSONFiles", "--n00dles-reader=reading:read", "-k", "S01 or S02")
 
-    assert result.parseoutcomes() == {"failed": 1, "passed": 1, "deselected": ITEMS - 2}
+    assert tried(result) == {"failed": 1, "passed": 1}
     result.stdout.fnmatch_lines(["S02  the out-of-band reader reading:read raised OSError: no such disk*"])
 
 
@@ -212,7 +212,7 @@ def test_each_store_that_cannot_be_opened_is_told_once(inner: pytest.Pytester) -
 
     result = run(inner, *(f"--n00dles-store={store}" for store in stores), "--n00dles-limit=1")
 
-    assert result.parseoutcomes() == {"errors": 4}
+    assert tried(result) == {"errors": 4}
     result.stdout.fnmatch_lines(
         [
             "no_such_module:factory cannot be checked: module*",
@@ -227,7 +227,7 @@ def test_each_store_that_cannot_be_opened_is_told_once(inner: pytest.Pytester) -
 def test_workers_of_xdist_tell_that_a_store_cannot_be_opened(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=stores.py:raises", "-n2")
 
-    assert result.parseoutcomes() == {"errors": 1}
+    assert tried(result) == {"errors": 1}
     result.stdout.fnmatch_lines(["stores.py:raises cannot be checked: opening the store raised RuntimeError*"])
     result.stdout.no_fnmatch_line("*INTERNALERROR*")
 
