@@ -18,6 +18,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
+from hypothesis.strategies import SearchStrategy
 
 from ..expect import BrokenClause
 from .generate import themes
@@ -80,7 +81,7 @@ async def search(play: Play, offers: Offers, *, seed: int, sequences: int, secon
     hunt = _Hunt(played, sequences, seconds)
     with _home_of_hypothesis():
         await asyncio.to_thread(hunt.run, offers, seed)
-    if hunt.error is not None:
+    if hunt.error is not None and hunt.searched.broken is None:
         raise hunt.error
     return hunt.searched
 
@@ -109,15 +110,22 @@ class _Hunt:
     def run(self, offers: Offers, seed: int) -> None:
         kinds = themes(offers)
         for number, kind in enumerate(kinds):
-            # Hypothesis tells that a sequence fails, or that it failed only once; both are known here.
-            with suppress(_EnoughError, Exception):
-                _hypothesis(kind, self._each, seed + number, -(-self._wanted // len(kinds)))
+            self._draw(kind, seed + number, -(-self._wanted // len(kinds)))
             if self.searched.broken is not None or self.searched.was_cut_short or self.error is not None:
                 break
         if self.searched.broken is not None:
             self._shrinking = _SHRINKING_PLAYS
             with suppress(_EnoughError):
                 self._leave_out()
+
+    def _draw(self, kind: SearchStrategy[Plan], seed: int, most: int) -> None:
+        try:
+            _hypothesis(kind, self._each, seed, most)
+        except _EnoughError:
+            return
+        except Exception as error:
+            # That a sequence fails, or failed only once, is known here already; anything else is no fault of a store.
+            self.error = self.error or (error if self.searched.broken is None else None)
 
     def _each(self, plan: Plan) -> None:
         if self.searched.broken is None and time.monotonic() > self._ends:
@@ -181,7 +189,7 @@ def _with_fewer_nodes(operation: Operation) -> Iterator[Operation]:
         yield from ({**operation, "nodes": kept} for kept in ([], nodes[:1]) if len(kept) < len(nodes))
 
 
-def _hypothesis(strategy: Any, each: Callable[[Plan], None], number: int, most: int) -> None:
+def _hypothesis(strategy: SearchStrategy[Plan], each: Callable[[Plan], None], number: int, most: int) -> None:
     @seeded(number)
     @settings(
         max_examples=most,

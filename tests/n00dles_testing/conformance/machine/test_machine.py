@@ -137,6 +137,17 @@ def test_a_kill_that_did_not_happen_ends_the_search() -> None:
         asyncio.run(search(play, EVERYTHING, seed=0, sequences=50, seconds=60))
 
 
+def test_a_fault_of_the_machine_itself_is_not_taken_for_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(plan: Plan) -> bool:
+        raise KeyError("in the player")
+
+    with pytest.raises(KeyError, match="in the player"):
+        searched(breaks)
+    monkeypatch.setattr("n00dles_testing.conformance.machine.generate._load", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        searched(lambda plan: False)
+
+
 def test_what_is_rare_must_have_happened_where_the_store_offers_it() -> None:
     always = Counter({"stale save": 1, "late save": 1, "creation anew": 1})
 
