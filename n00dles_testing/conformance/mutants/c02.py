@@ -36,7 +36,7 @@ class CommitsAtClose:
     also_breaks: ClassVar[tuple[str, ...]] = ("S15",)
 
     def __init__(self, folder: str) -> None:
-        self.connection = sqlite3.connect(Path(folder) / "runs.db", timeout=0.2, check_same_thread=False)
+        self.connection = sqlite3.connect(Path(folder) / "runs.db", check_same_thread=False)
         self.connection.execute("PRAGMA secure_delete = ON")
         self.lock = threading.Lock()
         self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")

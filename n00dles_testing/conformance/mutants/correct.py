@@ -7,6 +7,7 @@ third refuses a save that continues an older state.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import threading
@@ -20,6 +21,7 @@ from typing import Any, ClassVar
 __all__ = [
     "AppendOnlyLog",
     "FilesWithRevisions",
+    "FolderLock",
     "JSONFiles",
     "NotStoredError",
     "StaleError",
@@ -67,6 +69,34 @@ def sync_folder(path: Path) -> None:
         os.close(folder)
 
 
+class FolderLock:
+    """One at a time in a folder: threads by a lock of Python's, processes by one of the operating system's on a file.
+
+    Whoever has it may enter it again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "lock"
+        self.of_threads = threading.RLock()
+        self.held: list[int] = []
+
+    def __enter__(self) -> None:
+        """Wait for both locks."""
+        self.of_threads.acquire()
+        try:
+            descriptor = os.dup(self.held[0]) if self.held else os.open(self.path, os.O_RDWR | os.O_CREAT)
+        except BaseException:
+            self.of_threads.release()
+            raise
+        self.held.append(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def __exit__(self, *_: object) -> None:
+        """Give both up."""
+        os.close(self.held.pop())
+        self.of_threads.release()
+
+
 class JSONFiles:
     """One file a run, replaced whole by each save: written aside, synced, renamed, and the folder synced."""
 
@@ -74,7 +104,7 @@ class JSONFiles:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        self.lock = threading.RLock()
+        self.lock = FolderLock(self.folder)
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Read the run's file, or write it."""

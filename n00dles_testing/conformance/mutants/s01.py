@@ -19,10 +19,11 @@ class TakesTheInputsPassed(JSONFiles):
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the known run with the inputs passed now."""
-        record = super().load_or_create(run_id, inputs)
-        record["inputs"] = dict(inputs)
-        self.write(run_id, record)
-        return record
+        with self.lock:
+            record = super().load_or_create(run_id, inputs)
+            record["inputs"] = dict(inputs)
+            self.write(run_id, record)
+            return record
 
 
 class CreatesAtTheFirstSave(JSONFiles):
@@ -36,7 +37,8 @@ class CreatesAtTheFirstSave(JSONFiles):
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the stored run, or one that nobody else will ever see."""
-        return self.read(run_id) or new_record(run_id, inputs)
+        with self.lock:
+            return self.read(run_id) or new_record(run_id, inputs)
 
     def save(self, run_id: str, context: Any) -> None:
         """Write the run, whether it is stored or not."""
@@ -55,8 +57,9 @@ class TakesInputsOnceItHasGrown(JSONFiles):
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Return the run; a long one with the inputs passed now."""
-        record = super().load_or_create(run_id, inputs)
-        if len(record["completed"]) >= _LARGE:
-            record["inputs"] = dict(inputs)
-            self.write(run_id, record)
-        return record
+        with self.lock:
+            record = super().load_or_create(run_id, inputs)
+            if len(record["completed"]) >= _LARGE:
+                record["inputs"] = dict(inputs)
+                self.write(run_id, record)
+            return record
