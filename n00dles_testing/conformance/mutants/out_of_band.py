@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .correct import JSONFiles
+from .correct import JSONFiles, replace_file
 
 __all__ = ["SpoolsElsewhere", "read_json_file"]
+
+_TEMPORARY = tempfile.gettempdir()
 
 
 def read_json_file(location: str, run_id: str) -> Any:
@@ -30,28 +35,29 @@ class SpoolsElsewhere(JSONFiles):
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
         name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
-        self.spool = Path(tempfile.gettempdir(), f"n00dles-spool-{name}.json")
+        self.spool = Path(_TEMPORARY, f"n00dles-spool-{name}.json")
 
     def read(self, run_id: str) -> Any:
         """Write what is in the spool; then read."""
-        self.flush()
-        return super().read(run_id)
+        with self.alone():
+            return super().read(run_id)
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write to the spool."""
-        self.flush()
-        aside = self.spool.with_suffix(f".{os.getpid()}")
-        aside.write_text(json.dumps([run_id, record]))
-        aside.replace(self.spool)
+        with self.alone():
+            replace_file(self.spool, json.dumps([run_id, record]))
 
     def delete(self, run_id: str) -> None:
         """Write what is in the spool; then remove the run."""
-        with self.lock:
-            self.flush()
+        with self.alone():
             super().delete(run_id)
 
-    def flush(self) -> None:
-        """Move the spool to its place."""
-        if self.spool.exists():
-            super().write(*json.loads(self.spool.read_text()))
-            self.spool.unlink(missing_ok=True)
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other threads and processes away, and move what is in the spool to its place."""
+        with self.lock, self.spool.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self.spool.exists():
+                super().write(*json.loads(self.spool.read_text()))
+                self.spool.unlink()
+            yield

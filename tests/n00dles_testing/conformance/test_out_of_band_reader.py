@@ -34,7 +34,8 @@ def test_a_correct_store_agrees_with_its_reader() -> None:
 
 
 def test_a_save_that_is_only_in_a_cache_is_seen_by_the_reader_alone() -> None:
-    without = check_store(SPOOLS)
+    # All clauses pass; these are those that open, close, kill and delete.
+    without = check_store(SPOOLS, clauses=["S01", *COMPARED_IN, "S08", "S13"])
     report = check_store(SPOOLS, clauses=COMPARED_IN, reader=READS)
 
     assert without.ok, [result.reason for result in without.results if not result.ok]
