@@ -63,6 +63,19 @@ def test_a_broken_store_fails_its_item_with_the_story_and_the_line_that_replays_
     result.stdout.no_fnmatch_line("*raceback*")
 
 
+def test_all_items_of_a_store_share_a_process(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        counted="import os\n"
+        "from stores import JSONFiles as open_store\n"
+        "with open('processes', 'a') as file:\n    print(os.getpid(), file=file)\n"
+    )
+
+    result = run(inner, "--n00dles-store=counted:open_store", "-k", "S01 or S05 or S06")
+
+    assert tried(result) == {"passed": 3}
+    assert len((inner.path / "processes").read_text().split()) == 1
+
+
 def test_a_part_is_never_given_a_level(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=memory://", "-k", FEW)
 
