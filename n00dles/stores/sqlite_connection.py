@@ -113,12 +113,26 @@ def check_path(path: str) -> None:
             f"the SQLite store {path!r} is damaged: it has {size} byte{'s' if size > 1 else ''}, and a database begins "
             f"with {_HEADER_BYTES}. It is left as it is; restore it from a backup, or name another file."
         )
+    if not size and (log := _log_without_database(target)):
+        # SQLite would take it for a new database, and remove the log, which may hold all that is left.
+        raise CorruptCheckpointError(
+            f"the SQLite store {path!r} is damaged: it is empty, and its write-ahead log ({log} bytes) is not. Both "
+            "are left as they are; restore them from a backup, or name another file."
+        )
     if not target.parent.is_dir():
         raise StateStoreError(f"the folder of the SQLite store {path!r} does not exist; create {str(target.parent)!r}.")
     if target.exists() and not os.access(target, os.W_OK):
         raise StateStoreError(f"the SQLite store {path!r} cannot be written; check its owner and mode.")
     if not target.exists() and not os.access(target.parent, os.W_OK):
         raise StateStoreError(f"the folder {str(target.parent)!r} cannot be written, so {path!r} cannot be created.")
+
+
+def _log_without_database(database: Path) -> int:
+    """Return the size of the write-ahead log beside an empty database; 0 if there is none, or it is not empty."""
+    log = database.with_name(f"{database.name}-wal")
+    size = log.stat().st_size if log.exists() else 0
+    # In this order: another process that creates the database at this moment writes to it before there is a log.
+    return size if size and database.exists() and not database.stat().st_size else 0
 
 
 def _set_up(connection: sqlite3.Connection, path: str, busy_timeout: float) -> None:

@@ -252,6 +252,22 @@ def test_a_truncated_file_is_refused_and_left_as_it_is(path: Path, keep: int) ->
     assert path.read_bytes() == data[:keep]
 
 
+def test_an_emptied_file_with_a_log_beside_it_is_refused_and_both_are_left_as_they_are(path: Path) -> None:
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE more (a)")
+    log = path.with_name(f"{path.name}-wal").read_bytes()
+    connection.close()
+    path.write_bytes(b"")
+    path.with_name(f"{path.name}-wal").write_bytes(log)
+
+    for work in (lambda store: store.load("r"), lambda store: store.load_or_create("r", {"topic": "x" * 30})):
+        with pytest.raises(CorruptCheckpointError, match="it is empty, and its write-ahead log"):
+            with_store(path, work)
+
+    assert log
+    assert (path.read_bytes(), path.with_name(f"{path.name}-wal").read_bytes()) == (b"", log)
+
+
 def outcome(path: Path, wanted: dict[str, Any]) -> str:
     async def work(store: SQLiteStateStore) -> PipelineContext | None:
         return await store.load("r")
