@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from n00dles.context import PipelineContext
 
@@ -25,7 +25,7 @@ from .scenario import describe
 from .target import StoreTarget
 from .touched import Touched
 
-__all__ = ["Procedure", "main", "name_of", "serve"]
+__all__ = ["Procedure", "die", "main", "name_of", "serve"]
 
 Procedure = Callable[..., Awaitable[dict[str, Any]]]
 """Called with the target, the location, and whatever was passed along."""
@@ -127,8 +127,19 @@ async def _next(channel: Channel) -> dict[str, Any] | None:
                 loop.remove_reader(channel.fileno())
 
 
+_channels: list[Channel] = []
+
+
+def die(words: dict[str, Any]) -> NoReturn:
+    """Tell these last words, and be killed by SIGKILL as the next act; for a procedure, in any thread."""
+    _channels[-1].send({"dying": words})
+    while True:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 async def serve(channel: Channel, target: StoreTarget) -> None:
     """Do what is asked for until the other end hangs up."""
+    _channels.append(channel)
     await _Child(channel, target).serve()
 
 

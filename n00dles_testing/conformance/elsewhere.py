@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Self
@@ -46,9 +47,32 @@ class Elsewhere:
         For what needs a process of its own: threads, event loops, forks, kills. Raises `BrokenClause` or `VacuousCheck`
         if the procedure does, and `BrokenClause` if it raises anything else, or the process ends.
         """
-        message = {"do": "perform", "procedure": name_of(procedure), "arguments": arguments}
-        came: dict[str, Any] = (await self._ask(procedure.__name__.replace("_", " ").strip(), message))["came"]
+        text = procedure.__name__.replace("_", " ").strip()
+        came: dict[str, Any] = (await self._ask(text, _performing(procedure, arguments)))["came"]
         return came
+
+    async def perform_and_die(
+        self, text: str, procedure: Procedure, *, by: int = signal.SIGKILL, **arguments: Any
+    ) -> tuple[bool, dict[str, Any]]:
+        """Run a procedure that is to be ended by the signal `by`.
+
+        Returns True and its last words, or False and what the procedure returned, if it came through.
+
+        `text` tells it in the story. Raises as `perform` does, and `VacuousCheck` for an end by anything else.
+        """
+        step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
+        reply = await self._exchange(_performing(procedure, arguments))
+        if reply is not None and "dying" not in reply:
+            self._judge(text, step, reply)
+            return False, reply["came"]
+        status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+        if status != -by:
+            if reply is None:
+                raise self._ended(text, step, status)
+            raise VacuousCheck(f"the process that was to die by SIGKILL {describe_exit(status)}, so nothing was shown")
+        words: dict[str, Any] = {} if reply is None else reply["dying"]
+        self._scenario.journal.outcome(step, " ".join([describe_exit(status), *map(str, words.values())]))
+        return True, words
 
     async def create(self, inputs: Mapping[str, Any], *, then_die: bool = False) -> str:
         """Create a run that the store does not know; return its id."""
@@ -102,24 +126,32 @@ class Elsewhere:
         step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
         reply = await self._exchange({**message, "die": then_die})
         if reply is None:
-            status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
-            self._scenario.journal.outcome(step, f"the process {describe_exit(status)}")
-            details = (("printed", self._process.output()[-500:] or "nothing"),)
-            raise BrokenClause(f"the process {describe_exit(status)} during {text.partition('(')[0]}", details)
-        if "vacuous" in reply:
-            raise VacuousCheck(reply["vacuous"])
-        if "broken" in reply:
-            self._scenario.journal.outcome(step, "broken")
-            raise BrokenClause(reply["broken"], tuple((label, text) for label, text in reply["details"]))
-        if "raised" in reply:
-            self._scenario.journal.outcome(step, f"raised {reply['raised']}")
-            raise BrokenClause(f"{text.partition('(')[0]} in another process raised {reply['raised']}")
-        came = str(Record.from_dict(reply["record"])) if "record" in reply else "acknowledged"
-        came = show(reply["came"]) if "came" in reply else came
-        self._scenario.journal.outcome(step, came)
+            raise self._ended(text, step, await asyncio.to_thread(self._process.wait, _TIME_TO_DIE))
+        self._judge(text, step, reply)
         if then_die:
             await self._see_it_die()
         return reply
+
+    def _ended(self, text: str, step: int, status: int | None) -> BrokenClause:
+        self._scenario.journal.outcome(step, f"the process {describe_exit(status)}")
+        details = (("printed", self._process.output()[-500:] or "nothing"),)
+        return BrokenClause(f"the process {describe_exit(status)} during {text.partition('(')[0]}", details)
+
+    def _judge(self, text: str, step: int, reply: dict[str, Any]) -> None:
+        """Tell the outcome of a call, and raise if it is a bad one."""
+        journal = self._scenario.journal
+        if "vacuous" in reply:
+            raise VacuousCheck(reply["vacuous"])
+        if "broken" in reply:
+            journal.outcome(step, "broken")
+            raise BrokenClause(reply["broken"], tuple((label, text) for label, text in reply["details"]))
+        if "raised" in reply:
+            journal.outcome(step, f"raised {reply['raised']}")
+            raise BrokenClause(f"{text.partition('(')[0]} in another process raised {reply['raised']}")
+        if "record" in reply:
+            journal.outcome(step, str(Record.from_dict(reply["record"])))
+        else:
+            journal.outcome(step, show(reply["came"]) if "came" in reply else "acknowledged")
 
     async def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
         location = self._scenario.location
@@ -133,6 +165,10 @@ class Elsewhere:
                 f"the process that was to die by SIGKILL after its acknowledgement {describe_exit(status)}, so nothing "
                 "was shown"
             )
+
+
+def _performing(procedure: Procedure, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"do": "perform", "procedure": name_of(procedure), "arguments": arguments}
 
 
 def _fresh(scenario: Scenario) -> OtherProcess:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .records import Record, difference, show
@@ -60,6 +60,17 @@ class Expectation:
         self._compared()
         if fault is not None:
             raise BrokenClause(fault, (("allowed", allowed), ("came", _shown(self.came)), ("why", because)))
+
+    def is_one_of(self, wanted: Sequence[Any], *, because: str, what: str = "") -> None:
+        """Return if `came` equals one of `wanted`. Raises `BrokenClause` naming the difference to each."""
+        __tracebackhide__ = True
+        self._compared()
+        found = [difference(each, self.came, what or "it") for each in wanted]
+        if None in found:
+            return
+        allowed = " — or ".join(_shown(each) for each in wanted)
+        details = [("allowed", allowed), ("came", _shown(self.came)), ("why", because)]
+        raise BrokenClause(" — and ".join(dict.fromkeys(map(str, found))), tuple(details))
 
 
 def _shown(value: Any) -> str:

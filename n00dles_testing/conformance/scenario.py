@@ -108,6 +108,12 @@ class Scenario:
         """Load a run that may be there or not; nothing is expected, and nothing acknowledged."""
         return await self._load_or_create(run_id, inputs)
 
+    async def look_for(self, run_id: str, inputs: Mapping[str, Any]) -> Handle:
+        """Load a run of which it is not known what is found; that is then acknowledged. It may be created by this."""
+        handle = await self._load_or_create(run_id, inputs)
+        self.acknowledged[run_id] = handle.record
+        return handle
+
     async def creates_or_refuses(self, inputs: Mapping[str, Any], run_id: str) -> Handle | Exception:
         """Create as `create` does; return the exception if the store raised one instead."""
         try:

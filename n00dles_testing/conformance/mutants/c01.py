@@ -14,10 +14,12 @@ __all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk"]
 class CompactsWhatItOpened(AppendOnlyLog):
     """Compacts the log on close, from a snapshot taken when it was opened.
 
-    A kill does no harm, a proper shutdown loses everything since the start.
+    A kill does no harm, a proper shutdown loses everything since the start. What is lost anyway, the clauses about
+    kills and faults cannot try.
     """
 
     breaks: ClassVar[str | None] = "C01"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C03", "C04", "C05", "C06")
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -32,11 +34,12 @@ class CompactsWhatItOpened(AppendOnlyLog):
 class NamesFilesByHash(JSONFiles):
     """Names files by `hash(run_id)`, which Python salts anew in every process.
 
-    All is well until the process restarts. A killed process is another process too, so C02 sees it as well.
+    All is well until the process restarts. A killed process is another process too, so C02 sees it as well; and what is
+    lost anyway, the clauses about kills and faults cannot try.
     """
 
     breaks: ClassVar[str | None] = "C01"
-    also_breaks: ClassVar[tuple[str, ...]] = ("C02",)
+    also_breaks: ClassVar[tuple[str, ...]] = ("C02", "C04", "C05")
 
     def path(self, run_id: str) -> Path:
         """Return a file that only this process will find again."""

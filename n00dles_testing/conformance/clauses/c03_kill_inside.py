@@ -1,0 +1,96 @@
+"""C03: SIGKILL at every point inside a call leaves the old state or the new one, whole."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from ..deeds import DEEDS, Prepare, expect_whole_and_going_on, nothing_tried, play_arguments, sizes_inside, undisturbed
+from ..disturbed import play
+from ..durability import require_durable
+from ..registry import clause
+from ..spread import spread
+from ..subject import StoreSubject
+
+_KILLS = {
+    "the first creation on a location": 14,
+    "the creation of a run": 8,
+    "the load of a known run": 4,
+    "a first save": 10,
+    "a later save": 12,
+    "a large save": 10,
+    "a delete": 12,
+}
+"""How many kills a call gets at most, spread evenly over all points."""
+_TORN = {"the creation of a run": (0.5,), "a later save": (0.1, 0.5, 0.9), "a large save": (0.01, 0.5, 0.99)}
+"""At which part of what a call writes to a file the kernel kills it."""
+
+_OLD_OR_NEW = "the process was killed inside the call, which was not acknowledged: the old state or the new one, whole"
+_OTHERS = "it was acknowledged before, and the killed call was about another run"
+
+
+@clause("C03", level=2, title="SIGKILL inside load_or_create, save or delete leaves old or new, whole")
+async def killed_inside(subject: StoreSubject) -> None:
+    """A process that is killed inside a call of the store leaves the state before that call, or the one after it.
+
+    Another process does one call, and is killed by SIGKILL before a call that the store makes to the outside in it: an
+    open, a write, a sync, a rename, a statement or a commit, a call of a database's library. This is repeated for every
+    such call (`n` of `m`, if there are many: then evenly spread) of the creation of a run, on a fresh location and on
+    one in use, of a load, a first, a later and a large save, and a delete. Besides, the kernel kills it in the middle
+    of a write, which is then done in part. Then the store is opened here. The run is as it was before the call, or as
+    it would have been after it: its outputs and its order belong together. All other runs are as they were. The store
+    saves, and what it saves is there when it is opened again.
+
+    Each kill proves itself: the process died by signal 9 (by SIGXFSZ in a write), having told where. What C code does
+    without a call from Python, as SQLite within one statement, is seen as one call; only the kills in a write fall
+    inside it.
+
+    Seen in: mastra-ai/mastra #20225 (a record and those of its parts are written one after the other),
+    TencentCloud/TencentDB-Agent-Memory #770 (a truncated file is taken for a first run), NousResearch/hermes-agent
+    #80921 (asks for exactly this check: a real SIGKILL, and a resume).
+    """
+    await require_durable(subject)
+    tried = points = torn = 0
+    silent = []
+    for title, prepare in DEEDS.items():
+        came = await undisturbed(subject, title, prepare, after_a_kill=True)
+        if came is None:
+            continue
+        calls = came["counted"]["kill"]
+        # The point before the first call is that before the call itself, and was tried with it.
+        for number in [each + 1 for each in spread(len(calls) - 1, _KILLS[title])]:
+            where = f"before call {number}, {calls[number - 1]}"
+            tried += await _after_a_kill(subject, title, prepare, where, {"by": "kill", "number": number})
+        points += max(0, len(calls) - 1)
+        for size in sizes_inside(came["sizes"], _TORN.get(title, ())):
+            where = f"in the write that crosses byte {size} of a file"
+            torn += await _after_a_kill(subject, title, prepare, where, {"by": "torn", "size": size})
+        silent += [] if calls else [title]
+    if not tried + torn and not subject.findings:
+        raise nothing_tried(subject, points, "no process was killed inside a call of the store")
+    subject.notes.append(f"killed at {tried} of {points} calls that the store makes, and inside {torn} writes")
+    if silent:
+        subject.notes.append(f"Python tells of no call to the outside in {', '.join(silent)}: killed only before it")
+
+
+async def _after_a_kill(
+    subject: StoreSubject,
+    title: str,
+    prepare: Prepare,
+    where: str,
+    disturbance: dict[str, Any],
+) -> bool:
+    """Whether the process was killed; a store may go another way the second time, and come through."""
+    by = signal.SIGKILL if disturbance["by"] == "kill" else signal.SIGXFSZ
+    is_killed = False
+    async with subject.scenario(f"{title}, killed {where}") as s:
+        deed = await prepare(s)
+        async with s.elsewhere() as victim:
+            text = f"{deed.call['do']}({deed.run_id!r}), to be killed {where}"
+            is_killed, came = await victim.perform_and_die(text, play, by=by, **play_arguments(deed, disturbance))
+        # A write that crosses the limit is short, and only the next one kills. Who makes no next one may give up.
+        is_unknown = is_killed or "raised" in came["came"]
+        await expect_whole_and_going_on(
+            s, deed, deed.found if is_unknown else deed.found[-1:], because=_OLD_OR_NEW, others_because=_OTHERS
+        )
+    return is_killed

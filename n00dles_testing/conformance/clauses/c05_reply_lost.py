@@ -1,0 +1,81 @@
+"""C05: a call that has failed is made again: it succeeds, and changes nothing twice."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..deeds import (
+    DEEDS,
+    expect_no_error,
+    expect_whole_and_going_on,
+    load_step,
+    nothing_tried,
+    play_arguments,
+    undisturbed,
+)
+from ..disturbed import play
+from ..durability import require_durable
+from ..records import Record
+from ..registry import clause
+from ..spread import spread
+from ..subject import StoreSubject
+
+_TITLES = ("the creation of a run", "a first save", "a later save", "a delete")
+_MOST: dict[Literal["lose", "fail"], int] = {"lose": 6, "fail": 4}
+_FAULTS = ("EIO", "ENOSPC")
+_AGAIN = "the call raised, and was made again: it is done, and done once"
+_OTHERS = "it was acknowledged before, and the failed call was about another run"
+
+
+@clause("C05", level=2, title="a call that failed, or whose reply was lost, can be made again")
+async def made_again(subject: StoreSubject) -> None:
+    """Whoever gets an error from a save does not know whether it has landed. Saving again is right in both cases.
+
+    In another process one call to the outside fails inside a call of the store: at first having done nothing (fail
+    before commit), then having done its work (fail after commit, the reply is lost). Where the store raises, the caller
+    does what a caller can do: it makes the same call again, on the same store, with the same context. That must
+    succeed: a store may not take its own landed save for somebody else's. Then the run is exactly as after one call,
+    each node once in the order; it can be saved on, and is there in another process. The same holds for a creation,
+    which gives the same run again, and for a delete.
+
+    Only what can happen is done: SQLite undoes a statement that fails, so only its commits lose their reply, and a file
+    that was not opened is not open. Lost replies of a network are for W06.
+
+    Seen in: ModernRelay/omnigraph #513, get-convex/convex-backend PR #559 (the commit landed, its reply was lost, and
+    the caller cannot tell), openai/openai-agents-python #4690 (an append that failed cannot be made again, or is made
+    twice).
+    """
+    await require_durable(subject)
+    tried, counted = {"lose": 0, "fail": 0}, 0
+    for title in _TITLES:
+        came = await undisturbed(subject, title, DEEDS[title], after_a_kill=False)
+        if came is None:
+            continue
+        for by, most in _MOST.items():
+            names = came["counted"][by]
+            counted += len(names)
+            for number in spread(len(names), most):
+                tried[by] += await _again_after(subject, title, by, number, names[number - 1])
+    if not sum(tried.values()) and not subject.findings:
+        raise nothing_tried(subject, counted, "no call of the store was made to fail")
+    subject.notes.append(f"failed {tried['fail']} times before, and {tried['lose']} times after its work was done")
+
+
+async def _again_after(subject: StoreSubject, title: str, by: Literal["lose", "fail"], number: int, name: str) -> bool:
+    """Whether the fault was met."""
+    how = "raises, having done its work" if by == "lose" else "raises, having done nothing"
+    is_met = False
+    async with subject.scenario(f"{title}, in which {name} (number {number}) {how}") as s:
+        deed = await DEEDS[title](s)
+        disturbance = {"by": by, "number": number, "fault": _FAULTS[number % len(_FAULTS)]}
+        async with s.elsewhere() as other:
+            s.tell(f"in another process: {deed.call['do']}({deed.run_id!r}), in which {name} {how}")
+            came = await other.perform(play, **play_arguments(deed, disturbance, [deed.call, load_step(deed)]))
+        is_met = bool(came["met"])
+        again, loaded = came["after"]
+        first = came["came"].get("raised", "acknowledged")
+        expect_no_error(again, f"{deed.call['do']}, made again (the first: {first}),", because=_AGAIN)
+        expect_no_error(loaded, "load_or_create after that", because=_AGAIN)
+        s.expect(Record.from_dict(loaded["record"])).equals(deed.found[-1], because=_AGAIN)
+        await expect_whole_and_going_on(s, deed, deed.found[-1:], because=_AGAIN, others_because=_OTHERS)
+    return is_met

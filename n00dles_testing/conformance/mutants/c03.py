@@ -1,0 +1,168 @@
+"""Stores that break C03: SIGKILL inside a call leaves the old state or the new one, whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .correct import JSONFiles, NotStoredError, merged, new_record, record_of, replace_file, sync_folder
+
+__all__ = ["DeletesThenInserts", "MovesTheOldOneAway", "WritesInPlace", "WritesOneFileANode"]
+
+
+class MovesTheOldOneAway(JSONFiles):
+    """Moves the old file to a backup, then the new one in its place. It knows in memory what to move back.
+
+    So an error in between does no harm, and a kill makes the run look new.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.moved: set[Path] = set()
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, and change places."""
+        path = self.path(run_id)
+        backup, aside = path.with_suffix(".backup"), path.with_suffix(".aside")
+        replace_file(aside, json.dumps(record))
+        if path.exists():
+            self.moved.add(path)
+            path.replace(backup)
+        aside.replace(path)
+        backup.unlink(missing_ok=True)
+        self.moved.discard(path)
+        sync_folder(self.folder)
+
+    def read(self, run_id: str) -> Any:
+        """Move the old one back first, if an error has left it away."""
+        path = self.path(run_id)
+        if path in self.moved:
+            backup = path.with_suffix(".backup")
+            if backup.exists() and not path.exists():
+                backup.replace(path)
+            self.moved.discard(path)
+        return super().read(run_id)
+
+    def delete(self, run_id: str) -> None:
+        """Remove what a failed save has left, too."""
+        for suffix in (".backup", ".aside"):
+            self.path(run_id).with_suffix(suffix).unlink(missing_ok=True)
+        super().delete(run_id)
+
+
+class WritesInPlace(JSONFiles):
+    """Opens the run's file for writing, and writes: until that is done, the record is nowhere.
+
+    A full disk does to it what a kill does, so C04 and C05 see it as well; and so does a second kill, for C06.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04", "C05", "C06")
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write over the old record."""
+        self.path(run_id).write_text(json.dumps(record))
+
+
+class WritesOneFileANode(JSONFiles):
+    """Replaces a file for each node, one after the other, each of them as it should be (mastra-ai/mastra #20225).
+
+    An error between two of them leaves the same half of a save, so C04 sees it as well.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04",)
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write each node that is new; the run's own file only once."""
+        if not self.path(run_id).exists():
+            super().write(run_id, {**record, "completed": {}, "order": []})
+        for number, node in enumerate(record["order"]):
+            form = json.dumps({"run_id": run_id, "node": node, "output": record["completed"][node]})
+            path = self.node_path(run_id, number)
+            if not path.exists() or path.read_text() != form:
+                replace_file(path, form)
+
+    def read(self, run_id: str) -> Any:
+        """Put the files together."""
+        record = super().read(run_id)
+        if record is not None:
+            for path in self.node_paths(run_id):
+                stored = self.parsed(run_id, path)
+                record["completed"][stored["node"]] = stored["output"]
+                record["order"].append(stored["node"])
+        return record
+
+    def delete(self, run_id: str) -> None:
+        """Remove all files."""
+        for path in reversed(self.node_paths(run_id)):
+            path.unlink()
+        super().delete(run_id)
+
+    def node_paths(self, run_id: str) -> list[Path]:
+        """Return the files of the nodes, in the order of completion."""
+        return sorted(self.folder.glob(f"{self.path(run_id).stem}.*.node"))
+
+    def node_path(self, run_id: str, number: int) -> Path:
+        """Return the file of the node that was completed after so many others."""
+        return self.path(run_id).with_suffix(f".{number:06}.node")
+
+
+class DeletesThenInserts:
+    """Saves by a delete and an insert, each a transaction of its own.
+
+    An error at the insert leaves nothing, either: C04 sees it as well, and C05, since then it cannot be saved again.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04", "C05")
+
+    def __init__(self, folder: str) -> None:
+        self.lock = threading.Lock()
+        self.connection = sqlite3.connect(Path(folder) / "runs.db", check_same_thread=False, isolation_level=None)
+        self.connection.execute("PRAGMA synchronous = EXTRA")
+        self.connection.execute("PRAGMA secure_delete = ON")
+        self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Read the row, or insert it."""
+        with self.lock:
+            if self.read(run_id) is None:
+                self.insert(run_id, new_record(run_id, inputs))
+            return self.read(run_id)
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Replace the row, in two steps."""
+        with self.lock:
+            stored = self.read(run_id)
+            if stored is None:
+                raise NotStoredError(run_id)
+            self.remove(run_id)
+            self.insert(run_id, merged(stored, record_of(context)))
+
+    def delete(self, run_id: str) -> None:
+        """Delete the row."""
+        with self.lock:
+            self.remove(run_id)
+
+    def remove(self, run_id: str) -> None:
+        """Delete the row, and commit."""
+        self.connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
+
+    def insert(self, run_id: str, record: dict[str, Any]) -> None:
+        """Insert the row, and commit."""
+        self.connection.execute("INSERT INTO runs VALUES (?, ?)", (run_id, json.dumps(record)))
+
+    def read(self, run_id: str) -> Any:
+        """Return the stored record, or None."""
+        row = self.connection.execute("SELECT record FROM runs WHERE run_id = ?", (run_id,)).fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.connection.close()

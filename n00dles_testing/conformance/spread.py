@@ -1,0 +1,12 @@
+"""Trying some of many points, when all are too many."""
+
+from __future__ import annotations
+
+__all__ = ["spread"]
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Return the numbers from 1 to `count`, or `most` of them, evenly spread, with the first and the last."""
+    if count <= most:
+        return list(range(1, count + 1))
+    return sorted({1 + round(step * (count - 1) / (most - 1)) for step in range(most)})
