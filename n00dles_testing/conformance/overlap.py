@@ -15,7 +15,7 @@ from typing import Any
 from .instance import Instance
 from .scenario import Handle, Scenario, describe
 
-__all__ = ["Overlap", "save_in_one_loop", "save_in_threads"]
+__all__ = ["Overlap", "many_switches", "save_in_one_loop", "save_in_threads"]
 
 _SWITCH_SECONDS = 1e-6
 _TIME_TO_MEET = 10.0
@@ -75,7 +75,7 @@ async def save_in_threads(s: Scenario, instance: Instance, saves: Sequence[tuple
         overlap.acknowledged[node] = output
 
     s.tell(f"save({saves[0][0].run_id!r}) in {len(saves)} threads, of {', '.join(node for _, node, _ in saves)}")
-    with _many_switches():
+    with many_switches():
         threads = [threading.Thread(target=save, args=each, daemon=True) for each in saves]
         for thread in threads:
             thread.start()
@@ -86,7 +86,7 @@ async def save_in_threads(s: Scenario, instance: Instance, saves: Sequence[tuple
 
 
 @contextmanager
-def _many_switches() -> Iterator[None]:
+def many_switches() -> Iterator[None]:
     """Have Python switch threads as often as it can."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)

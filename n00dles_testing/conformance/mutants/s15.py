@@ -68,10 +68,12 @@ class LeavesLockFiles(JSONFiles):
 class ReadsInAnOpenTransaction(SQLiteRollback):
     """Reads through a session that ends its transaction when the next one begins, as object mappers do by default.
 
-    Until then, for as long as a node runs, the write-ahead log cannot be emptied, and grows.
+    Until then, for as long as a node runs, the write-ahead log cannot be emptied, and grows. A fork inherits the
+    session without its locks, so S13 sees it, too.
     """
 
     breaks: ClassVar[str | None] = "S15"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S13",)
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
