@@ -29,7 +29,7 @@ _OUTCOME_STYLES = {
 }
 
 
-_WORK = {"S02": 2.0, "S03": 3.0, "S10": 2.0, "S11": 3.0, "S15": 2.0, "S17": 7.0, "C03": 6.0, "C04": 4.0, "C06": 4.0}
+_WORK = {"S02": 2, "S03": 4, "S10": 2.5, "S11": 4, "S17": 7, "C03": 9, "C04": 9, "C05": 4.5, "C06": 8.5}
 """How long a clause takes on a store with files, as a multiple of the others: for the time that is left."""
 _A_PROBE = 0.3
 

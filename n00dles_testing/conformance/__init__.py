@@ -10,9 +10,10 @@ from __future__ import annotations
 from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
 from .gaps import Gap, GapState
+from .progress import Progress
 from .registry import Clause, clause, implemented, select
 from .report import Grade, ReaderReport, StoreReport, grade
-from .runner import Progress, check_store
+from .runner import check_store
 
 __all__ = [
     "CAPABILITIES",

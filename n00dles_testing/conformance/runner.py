@@ -8,18 +8,20 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from n00dles.errors import ConfigurationError
 
 from ..verdicts import ClauseResult, Finding, Verdict
 from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
+from .ended import EndedError, Story
 from .gaps import judge_gaps
 from .journal import shorten
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
 from .processes import HelperProcess, describe_exit
+from .progress import Nobody, Progress
 from .registry import Clause, select
 from .replay import replay_line
 from .report import ReaderReport, StoreReport, grade
@@ -35,42 +37,6 @@ _TIME_TO_BE_APART = 5.0
 _TIME_TO_START = 60.0
 _TIME_TO_DIE = 5.0
 _PRINTED_TAIL = 400
-
-
-class Progress(Protocol):
-    """Who watches a check of a store."""
-
-    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
-        """The store opens; these clauses (id and title) follow. `note` says what is done with the target."""
-
-    def clause_started(self, clause: str) -> None:
-        """A check begins."""
-
-    def scenario(self, number: int, title: str) -> None:
-        """A scenario of the check begins."""
-
-    def clause_ended(self, result: ClauseResult) -> None:
-        """A check has ended."""
-
-    def probing(self, capability: str) -> None:
-        """A capability is probed; all clauses have ended then."""
-
-    def probed(self, capability: Capability) -> None:
-        """A probe has ended."""
-
-
-class _Nobody:
-    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None: ...
-
-    def clause_started(self, clause: str) -> None: ...
-
-    def scenario(self, number: int, title: str) -> None: ...
-
-    def clause_ended(self, result: ClauseResult) -> None: ...
-
-    def probing(self, capability: str) -> None: ...
-
-    def probed(self, capability: Capability) -> None: ...
 
 
 def check_store(
@@ -129,7 +95,7 @@ def open_runner(
                 claims=said,
                 reader=reader or said.reader,
                 replay_options=options,
-                progress=progress or _Nobody(),
+                progress=progress or Nobody(),
             )
         )
         runner.start()
@@ -265,7 +231,7 @@ class Runner:
         try:
             seconds = _CALLS_WORTH * self._limit
             message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds}, seconds)
-        except _EndedError as end:
+        except EndedError as end:
             return self._died(clause, end, time.monotonic() - began)
         if self._read is not None and message["reader"] is not None:
             self._read = self._read.with_more(**message["reader"])
@@ -276,7 +242,7 @@ class Runner:
         claimed = name in self.claims.capabilities
         try:
             found = self._ask({"capability": name}, _CALLS_WORTH * self._limit)["result"]
-        except _EndedError as end:
+        except EndedError as end:
             return Capability(name, claimed, Outcome.BROKEN, end.sentence)
         return Capability(name, claimed, Outcome(found["outcome"]), found["proof"])
 
@@ -285,8 +251,8 @@ class Runner:
         self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
         return self._worker
 
-    def _running(self, story: _Story) -> HelperProcess:
-        """Return the worker, or another one if the store has ended it. Raises `_EndedError` if that does not open."""
+    def _running(self, story: Story) -> HelperProcess:
+        """Return the worker, or another one if the store has ended it. Raises `EndedError` if that does not open."""
         if self._worker is not None:
             return self._worker
         worker = self._new_worker()
@@ -294,7 +260,7 @@ class Runner:
             self._first_answer(worker)
         except ConfigurationError as error:
             self._stop()
-            raise _EndedError(f"the store could not be opened in a new process: {error}", story, []) from error
+            raise EndedError(f"the store could not be opened in a new process: {error}", story, []) from error
         return worker
 
     def _first_answer(self, worker: HelperProcess) -> dict[str, Any]:
@@ -332,7 +298,7 @@ class Runner:
 
     def _see_whether_locations_are_apart(self) -> None:
         """A store that hangs or dies over this is for the clauses to judge."""
-        with contextlib.suppress(_EndedError):
+        with contextlib.suppress(EndedError):
             self.shares_data = self._ask({"apart": True}, min(self._limit, _TIME_TO_BE_APART))["result"]
         if self.shares_data:
             self.note = self.shares_data
@@ -350,9 +316,9 @@ class Runner:
                 self._printed += worker.output()
 
     def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Ask the worker, listen to its story, and return its answer. Raises `_EndedError` if none comes."""
+        """Ask the worker, listen to its story, and return its answer. Raises `EndedError` if none comes."""
         began = time.monotonic()
-        story = _Story()
+        story = Story()
         worker = self._running(story)
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send(request)
@@ -368,7 +334,7 @@ class Runner:
                 self._settle(worker)
                 return message
             if "scenario" in message:
-                story = _Story(message["scenario"])
+                story = Story(message["scenario"])
                 self._progress.scenario(message["scenario"], message["title"])
             else:
                 story.steps[message["step"]] = message["text"]
@@ -382,21 +348,21 @@ class Runner:
         if idle is None:
             self._stop()
 
-    def _hung(self, worker: HelperProcess, story: _Story, whole: float | None) -> _EndedError:
+    def _hung(self, worker: HelperProcess, story: Story, whole: float | None) -> EndedError:
         details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
         what = f"the store did not answer within {self._limit:g} s, and was killed"
         if whole is not None:
             what = f"the clause was not through after {whole:g} s, and was killed"
         self._stop()
-        return _EndedError(what, story, details)
+        return EndedError(what, story, details)
 
-    def _ended(self, worker: HelperProcess, story: _Story) -> _EndedError:
+    def _ended(self, worker: HelperProcess, story: Story) -> EndedError:
         status = describe_exit(worker.wait(_TIME_TO_DIE))
         printed = worker.output().strip()[-_PRINTED_TAIL:]
         self._stop()
-        return _EndedError(f"the store's process {status}", story, [f"printed  {printed}"] if printed else [])
+        return EndedError(f"the store's process {status}", story, [f"printed  {printed}"] if printed else [])
 
-    def _died(self, clause: Clause, end: _EndedError, seconds: float) -> ClauseResult:
+    def _died(self, clause: Clause, end: EndedError, seconds: float) -> ClauseResult:
         number = end.story.scenario
         if self._read is not None and end.last.startswith(READING):
             # Asked no more, so that the store gets a verdict on the other clauses.
@@ -412,24 +378,3 @@ class Runner:
     def _last_location(self, clause: str) -> Path | None:
         found = (self._folder / f"worker-{self._starts}").glob(f"{clause}-*")
         return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
-class _Story:
-    def __init__(self, scenario: int = 0) -> None:
-        self.scenario = scenario
-        self.steps: dict[int, str] = {}
-
-    @property
-    def lines(self) -> list[str]:
-        return [self.steps[number] for number in sorted(self.steps)]
-
-
-class _EndedError(Exception):
-    """The worker has ended, or was killed, before it could answer."""
-
-    def __init__(self, what: str, story: _Story, details: list[str]) -> None:
-        self.story = story
-        self.details = details
-        self.last = story.lines[-1] if story.lines else ""
-        self.sentence = f"{what}, during: {self.last}" if self.last else what
-        super().__init__(self.sentence)
