@@ -8,7 +8,7 @@ from typing import Protocol
 from ..verdicts import ClauseResult
 from .capabilities import Capability
 
-__all__ = ["Nobody", "Progress"]
+__all__ = ["Progress", "nobody"]
 
 
 class Progress(Protocol):
@@ -33,5 +33,20 @@ class Progress(Protocol):
         """A probe has ended."""
 
 
-class Nobody(Progress):
-    """Watches nothing."""
+def nobody() -> Progress:
+    """Return a watcher that does nothing."""
+    return _Nobody()
+
+
+class _Nobody:
+    def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None: ...
+
+    def clause_started(self, clause: str) -> None: ...
+
+    def scenario(self, number: int, title: str) -> None: ...
+
+    def clause_ended(self, result: ClauseResult) -> None: ...
+
+    def probing(self, capability: str) -> None: ...
+
+    def probed(self, capability: Capability) -> None: ...

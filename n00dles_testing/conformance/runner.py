@@ -21,7 +21,7 @@ from .journal import shorten
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
 from .processes import HelperProcess, describe_exit
-from .progress import Nobody, Progress
+from .progress import Progress, nobody
 from .registry import Clause, select
 from .replay import replay_line
 from .report import ReaderReport, StoreReport, grade
@@ -95,7 +95,7 @@ def open_runner(
                 claims=said,
                 reader=reader or said.reader,
                 replay_options=options,
-                progress=progress or Nobody(),
+                progress=progress or nobody(),
             )
         )
         runner.start()
