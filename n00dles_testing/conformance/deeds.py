@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .disturbed import Step, play
+from .disturbed import Step, play, told
 from .expect import BrokenClause, MisuseError, VacuousCheck
-from .records import Record, difference
+from .records import Record, difference, show
 from .scenario import Handle, Scenario
 from .subject import StoreSubject
 
@@ -25,6 +25,7 @@ __all__ = [
     "load_step",
     "nothing_tried",
     "play_arguments",
+    "play_elsewhere",
     "sizes_inside",
     "undisturbed",
 ]
@@ -203,6 +204,25 @@ def sizes_inside(written: list[list[int]], parts: Sequence[float]) -> list[int]:
         return []
     start, end = max(written, key=lambda one: one[1] - one[0])
     return sorted({start + max(1, int((end - start) * part)) for part in parts})
+
+
+async def play_elsewhere(
+    s: Scenario, deed: Deed, disturbance: dict[str, Any], where: str, after: Sequence[Step]
+) -> dict[str, Any]:
+    """Have `play` done in another process, and tell its story; return what it returns."""
+    async with s.elsewhere() as other:
+        for step in deed.before:
+            s.tell(f"in another process: {_shown(step)} → acknowledged")
+        s.tell(f"there: {_shown(deed.call)}, {where}")
+        came = await other.perform(play, **play_arguments(deed, disturbance, after))
+    for step, outcome in zip(after, came["after"], strict=True):
+        s.tell(f"there: {_shown(step)} → {told(outcome)}")
+    return came
+
+
+def _shown(step: Step) -> str:
+    outputs = f" with {show(step['outputs'])}" if "outputs" in step else ""
+    return f"{step['do']}({step['run']!r}){outputs}"
 
 
 def expect_no_error(outcome: dict[str, Any], what: str, *, because: str) -> None:

@@ -41,7 +41,7 @@ from .records import Record
 from .scenario import describe
 from .target import StoreTarget
 
-__all__ = ["Step", "play"]
+__all__ = ["Step", "play", "told"]
 
 Step = dict[str, Any]
 
@@ -59,7 +59,7 @@ async def play(
 
     `came` is the outcome of `call`, and `after` those of the steps behind it: `{"record": …}`, `{"raised": …}`, or
     nothing for an acknowledgement. `met` names the calls that were disturbed; `counted` is what could be, and `sizes`
-    are sizes of files between which `call` has written.
+    are sizes of files between which `call` has written. `told` is for the story.
     """
     player, disturber = _Player(target, location), _Disturber(disturbance)
     for step in before:
@@ -71,12 +71,20 @@ async def play(
     outcomes = [await player.outcome(step) for step in after]
     await player.close()
     return {
+        "told": told(came),
         "came": came,
         "after": outcomes,
         "met": disturber.met,
         "counted": disturber.counted,
         "sizes": written,
     }
+
+
+def told(outcome: dict[str, Any]) -> str:
+    """Say what came of a step."""
+    if "raised" in outcome:
+        return f"raised {outcome['raised']}"
+    return str(Record.from_dict(outcome["record"])) if "record" in outcome else "acknowledged"
 
 
 class _Player:

@@ -44,7 +44,8 @@ class Elsewhere:
     async def perform(self, procedure: Procedure, **arguments: Any) -> dict[str, Any]:
         """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
 
-        For what needs a process of its own: threads, event loops, forks, kills. Raises `BrokenClause` or `VacuousCheck`
+        For what needs a process of its own: threads, event loops, forks, kills. What it returns as `told` stands in the
+        story. Raises `BrokenClause` or `VacuousCheck`
         if the procedure does, and `BrokenClause` if it raises anything else, or the process ends.
         """
         text = procedure.__name__.replace("_", " ").strip()
@@ -151,7 +152,8 @@ class Elsewhere:
         if "record" in reply:
             journal.outcome(step, str(Record.from_dict(reply["record"])))
         else:
-            journal.outcome(step, show(reply["came"]) if "came" in reply else "acknowledged")
+            came = reply.get("came", {"told": "acknowledged"})
+            journal.outcome(step, came.get("told", show(came)))
 
     async def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
         location = self._scenario.location

@@ -14,11 +14,11 @@ from ..deeds import (
     expect_whole_and_going_on,
     load_step,
     nothing_tried,
-    play_arguments,
+    play_elsewhere,
     sizes_inside,
     undisturbed,
 )
-from ..disturbed import Step, play
+from ..disturbed import Step
 from ..durability import require_durable
 from ..records import Record
 from ..registry import clause
@@ -94,9 +94,7 @@ async def _meets(subject: StoreSubject, title: str, where: str, disturbance: dic
     async with subject.scenario(f"{title}, {where}") as s:
         deed = await DEEDS[title](s)
         after: list[Step] = [load_step(deed), {**_SAVE, "run": deed.run_id}, load_step(deed)]
-        async with s.elsewhere() as other:
-            s.tell(f"in another process: {deed.call['do']}({deed.run_id!r}) with {where}")
-            came = await other.perform(play, **play_arguments(deed, disturbance, after))
+        came = await play_elsewhere(s, deed, disturbance, where, after)
         # Of a limit it is only known that it was there; that it was met, an error shows.
         is_met = bool(came["met"]) and (disturbance["by"] == "fail" or "raised" in came["came"])
         await _judge(s, deed, came)

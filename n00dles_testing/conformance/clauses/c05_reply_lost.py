@@ -10,10 +10,9 @@ from ..deeds import (
     expect_whole_and_going_on,
     load_step,
     nothing_tried,
-    play_arguments,
+    play_elsewhere,
     undisturbed,
 )
-from ..disturbed import play
 from ..durability import require_durable
 from ..records import Record
 from ..registry import clause
@@ -68,9 +67,7 @@ async def _again_after(subject: StoreSubject, title: str, by: Literal["lose", "f
     async with subject.scenario(f"{title}, in which {name} (number {number}) {how}") as s:
         deed = await DEEDS[title](s)
         disturbance = {"by": by, "number": number, "fault": _FAULTS[number % len(_FAULTS)]}
-        async with s.elsewhere() as other:
-            s.tell(f"in another process: {deed.call['do']}({deed.run_id!r}), in which {name} {how}")
-            came = await other.perform(play, **play_arguments(deed, disturbance, [deed.call, load_step(deed)]))
+        came = await play_elsewhere(s, deed, disturbance, f"in which {name} {how}", [deed.call, load_step(deed)])
         is_met = bool(came["met"])
         again, loaded = came["after"]
         first = came["came"].get("raised", "acknowledged")

@@ -13,11 +13,12 @@ class KeepsTheCallersObject(JSONFiles):
     """A write-through cache that keeps the context it was given.
 
     What the caller completes afterwards looks saved until the process dies (langchain-ai/langgraph #8835,
-    microsoft/agent-framework #7685); what another worker completed meanwhile looks lost.
+    microsoft/agent-framework #7685); what another worker completed meanwhile looks lost. So it does after a fault,
+    which C04 sees.
     """
 
     breaks: ClassVar[str | None] = "S05"
-    also_breaks: ClassVar[tuple[str, ...]] = ("S08", "S09")
+    also_breaks: ClassVar[tuple[str, ...]] = ("S08", "S09", "C04")
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -40,9 +41,13 @@ class KeepsTheCallersObject(JSONFiles):
 
 
 class GivesOutItsCache(JSONFiles):
-    """A cache that copies what comes in, and hands itself out: a load is no copy (langchain-ai/langgraph #8748)."""
+    """A cache that copies what comes in, and hands itself out: a load is no copy (langchain-ai/langgraph #8748).
+
+    When a save fails, the cache has it all the same, so C04 sees it as well.
+    """
 
     breaks: ClassVar[str | None] = "S05"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04",)
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)

@@ -84,9 +84,10 @@ class TakesItsGroupAlong(JSONFiles):
 
 
 class MissesWhatIsGone(JSONFiles):
-    """Raises for a run that is not there, so a delete whose reply was lost cannot be repeated."""
+    """Raises for a run that is not there, so a delete whose reply was lost cannot be repeated, as C05 sees as well."""
 
     breaks: ClassVar[str | None] = "S07"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C05",)
 
     def delete(self, run_id: str) -> None:
         """Remove the run's file, which must be there."""

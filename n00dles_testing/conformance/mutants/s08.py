@@ -26,10 +26,12 @@ class LastWriterWins(JSONFiles):
 class CountsInMemory(FilesWithRevisions):
     """Keeps the revisions in the store object: one that has just been opened knows none, and takes any.
 
-    The kind of langchain-ai/langgraph #8136: a guard that is one per instance.
+    The kind of langchain-ai/langgraph #8136: a guard that is one per instance. After a save that has landed and failed
+    all the same, it counts differently from what is stored, so C04 and C05 see it as well.
     """
 
     breaks: ClassVar[str | None] = "S08"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04", "C05")
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -68,6 +70,7 @@ class RefusesAndWrites(FilesWithRevisions):
                 stored is not None
                 and stored["incarnation"] == context.incarnation
                 and not self.continues(context, stored)
+                and not self.has_landed(context, stored)
             ):
                 self.write(run_id, merged(stored, self.kept(context)))
                 raise StaleError(run_id, stored)
