@@ -75,7 +75,7 @@ class Player:
         try:
             with ExitStack() as stack:
                 if any(operation["do"] == "clock" for operation in self._plan.operations):
-                    self._clock = WallClock(tick_ns=1_000)
+                    self._clock = WallClock()
                     stack.enter_context(self._clock.installed())
                 for operation in self._plan.operations:
                     await self._do(operation)
