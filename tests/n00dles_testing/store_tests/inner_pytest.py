@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import n00dles_testing.store_tests.classes  # noqa: F401 - pytester forgets what an inner pytest has imported first
 from n00dles_testing.conformance import implemented
 
 ROOT = Path(__file__).parents[3]
@@ -48,7 +49,8 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return inner.runpytest_subprocess(*installed(), *arguments)
+    """Run pytest in this process: to start another one takes longer than most of what is tried."""
+    return inner.runpytest_inprocess(*installed(), *arguments)
 
 
 def tried(result: pytest.RunResult) -> dict[str, int]:

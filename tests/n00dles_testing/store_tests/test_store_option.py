@@ -76,13 +76,6 @@ def test_all_items_of_a_store_share_a_process(inner: pytest.Pytester) -> None:
     assert len((inner.path / "processes").read_text().split()) == 1
 
 
-def test_a_part_is_never_given_a_level(inner: pytest.Pytester) -> None:
-    result = run(inner, "--n00dles-store=memory://", "-k", FEW)
-
-    result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([f"n00dles: memory://: 2 clauses passed; {PART}"])
-
-
 def test_items_are_deselected_by_their_ids_and_chosen_by_the_marker_of_their_level(inner: pytest.Pytester) -> None:
     listing = ["--n00dles-store=memory://", "--collect-only", "-q", "--strict-markers"]
 
@@ -141,7 +134,7 @@ def test_what_failed_last_is_run_again(inner: pytest.Pytester) -> None:
     assert tried(result) == {"failed": 1}
 
 
-@pytest.mark.parametrize("distribution", ["load", "loadscope", "worksteal"])
+@pytest.mark.parametrize("distribution", ["load", "loadscope"])
 def test_workers_of_xdist_share_the_items(inner: pytest.Pytester, distribution: str) -> None:
     stores = ["--n00dles-store=memory://", f"--n00dles-store={BROKEN}"]
 
