@@ -5,6 +5,7 @@ They keep the clauses; it is their claims that are false. `lies_about` names the
 
 from __future__ import annotations
 
+import fcntl
 import json
 import time
 import uuid
@@ -22,6 +23,7 @@ __all__ = [
     "ListsWhatIsGone",
     "LoadCreates",
     "LoadIsNotImplemented",
+    "LocksOthersOut",
     "ManagedFiles",
     "PrunesByAge",
     "PrunesWhatIsYoung",
@@ -136,6 +138,26 @@ class ClaimsSharing(AppendOnlyLog):
 
     claims: ClassVar[dict[str, Any]] = {"capabilities": ["durable", "shared"]}
     lies_about: ClassVar[str | None] = "shared"
+
+
+class LocksOthersOut(JSONFiles):
+    """Keeps its folder locked while it is open: a second worker is refused, however long it waits."""
+
+    claims: ClassVar[dict[str, Any]] = {"capabilities": ["durable", "shared"]}
+    lies_about: ClassVar[str | None] = "shared"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.held_open = (self.folder / "owner").open("w")
+        try:
+            fcntl.flock(self.held_open, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.held_open.close()
+            raise
+
+    def close(self) -> None:
+        """Let others in."""
+        self.held_open.close()
 
 
 class LoadCreates(ManagedFiles):

@@ -50,6 +50,10 @@ def test_each_probe_has_a_store_that_it_denies() -> None:
     [
         ("ClaimsDurability", "the store keeps nothing beyond its process"),
         ("ClaimsSharing", "not found in another that had the store open meanwhile"),
+        (
+            "LocksOthersOut",
+            "with the store open in two processes, load_or_create in another process raised BlockingIOError",
+        ),
         ("LoadCreates", "load of an unknown run created it"),
         ("LoadIsNotImplemented", "load is there, and only raises NotImplementedError"),
         ("ListsWhatIsGone", "which was deleted"),
