@@ -67,9 +67,9 @@ class CachesByRevision(FilesWithRevisions):
             return deepcopy(self.cache[run_id])
 
     def delete(self, run_id: str) -> None:
-        """Remove the run's file, and forget the run."""
-        super().delete(run_id)
+        """Forget the run, and remove its file."""
         self.cache.pop(run_id, None)
+        super().delete(run_id)
 
 
 class RemembersWhatIsGone(JSONFiles):
