@@ -79,7 +79,7 @@ _STANDARD = {
     "ssl": _SOCKET,
     "mmap": _MMAP,
 }
-_SHOWN_AS = {"posix": "os", "nt": "os", "_io": "file", "io": "io", "_sqlite3": "sqlite3", "_socket": "socket"}
+_SHOWN_AS = {"posix": "os", "nt": "os", "_sqlite3": "sqlite3", "_socket": "socket"}
 
 _PURE = frozenset(
     (
@@ -189,7 +189,9 @@ def _of_module(module: str, name: str) -> tuple[str, Kind] | None:
     top = module.partition(".")[0]
     if top in _STANDARD:
         kind = _STANDARD[top].get(name)
-        return None if kind is None else (f"{_SHOWN_AS.get(top, top)}.{name}", kind)
+        # The builtin `open` is told to be of `io`, or of `_io` from 3.12 on.
+        shown = "open" if top in ("io", "_io") else f"{_SHOWN_AS.get(top, top)}.{name}"
+        return None if kind is None else (shown, kind)
     if not top or top == "builtins" or top in sys.stdlib_module_names or top in _PURE or name not in _WRITES:
         return None
     return f"{module}.{name}", Kind.LIBRARY

@@ -32,6 +32,8 @@ class WritesInAnyOrder(FilesWithRevisions):
         self.waiting.pop()
         with self.lock:
             stored = self.read(run_id)
+            if stored is not None and self.has_landed(context, stored):
+                context.revision = stored["revision"]
             if stored is None or not self.continues(context, stored):
                 raise StaleError(run_id, stored)
             count = {"revision": stored["revision"] + 1, "incarnation": stored["incarnation"]}

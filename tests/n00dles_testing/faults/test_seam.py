@@ -63,7 +63,7 @@ def told_by(code: str, folder: Path) -> Any:
     return json.loads(done.stdout)
 
 
-NAMES = ["io.open", "file.write", "file.flush", "os.fsync", "file.close", "os.replace"]
+NAMES = ["open", "file.write", "file.flush", "os.fsync", "file.close", "os.replace"]
 
 
 @pytest.mark.parametrize("how", ["save()", "in_thread(save)", "asyncio.run(asyncio.to_thread(save))"])
