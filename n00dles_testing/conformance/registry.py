@@ -29,12 +29,13 @@ Check = Callable[["StoreSubject"], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause of the contract and its check."""
+    """One clause of the contract and its check. One that is `graded` is told by a figure, and failed by no store."""
 
     id: str
     level: int
     title: str
     check: Check
+    graded: bool = False
 
     @property
     def documentation(self) -> str:
@@ -45,7 +46,7 @@ class Clause:
 _clauses: dict[str, Clause] = {}
 
 
-def clause(id: str, *, level: int, title: str) -> Callable[[Check], Check]:
+def clause(id: str, *, level: int, title: str, graded: bool = False) -> Callable[[Check], Check]:
     """Register a check as that of the clause `id`.
 
     Raises `ValueError` for an id that the contract does not have at this level, a second check of the same id, or a
@@ -59,7 +60,7 @@ def clause(id: str, *, level: int, title: str) -> Callable[[Check], Check]:
             raise ValueError(f"clause {id} has a check already: {_clauses[id].check!r}")
         if not check.__doc__:
             raise ValueError(f"the check of clause {id} has no docstring; it is the clause's documentation")
-        _clauses[id] = Clause(id, level, title, check)
+        _clauses[id] = Clause(id, level, title, check, graded)
         return check
 
     return register

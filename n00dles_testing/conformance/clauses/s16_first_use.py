@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from typing import Any
 
-from ..durability import keeps_nothing
+from ..durability import require_durable
 from ..elsewhere import Elsewhere
-from ..expect import BrokenClause, MisuseError, NotApplicableError, VacuousCheck
+from ..expect import BrokenClause, MisuseError, VacuousCheck
 from ..first_use import use_first
 from ..records import Record
 from ..registry import clause
@@ -47,12 +47,7 @@ async def first_use(subject: StoreSubject) -> None:
     Seen in: openai/openai-agents-python PR #4987, theexperiencecompany/gaia PR #1173 and nbramia/LifeOS #952 (the
     switch to WAL, the creation of tables, or a migration by several openers fails).
     """
-    if await keeps_nothing(subject):
-        raise NotApplicableError(
-            "the store keeps nothing beyond its process, and does not try to, so no two processes have a location in "
-            "common: a run saved in another process is not found in this one, which opened no file, no database and no "
-            "connection"
-        )
+    await require_durable(subject)
     if not subject.target.takes_location:
         raise MisuseError(
             "a first use needs a fresh location each time. Give the factory one argument, the location, a folder as a "

@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 MUTANTS = all_mutants()
 IDS = [clause.id for clause in implemented()]
 """The clauses that have a check, in the order of the contract."""
+GRADED = {clause.id for clause in implemented() if clause.graded}
+"""What these tell of a store that costs much, and of one that does not, is tested in test_cost_of_a_save.py."""
 MACHINE = "S17"
 REACHABLE = max((level for level, (_, ids) in LEVELS.items() if set(ids) <= set(IDS)), default=None)
 """The highest level whose clauses all have a check."""
@@ -90,14 +92,14 @@ def tells_what_was_called_allowed_and_came(result: ClauseResult, mutant: Mutant)
 def test_every_clause_has_a_mutant() -> None:
     broken = {mutant.breaks for mutant in MUTANTS}
 
-    assert broken == set(IDS)
+    assert broken == set(IDS) - GRADED
 
 
 def test_every_clause_has_a_mutant_that_only_it_catches() -> None:
     # The test above has shown that such a mutant fails its own clause and passes all others.
     alone = {mutant.breaks for mutant in MUTANTS if not mutant.also_breaks}
 
-    assert alone == set(IDS)
+    assert alone == set(IDS) - GRADED
 
 
 def test_the_form_for_programs_claims_no_level_that_was_checked_in_part() -> None:
@@ -119,7 +121,7 @@ def test_a_correct_store_passes(target: str) -> None:
 
     assert verdicts(report) == dict.fromkeys(IDS, Verdict.PASS)
     assert report.grade.level == REACHABLE
-    assert all(result.scenarios >= 2 for result in report.results)
+    assert all(result.scenarios >= 1 for result in report.results)
 
 
 @pytest.mark.parametrize("target", correct_stores(), ids=name_of)
@@ -132,7 +134,7 @@ def test_a_correct_store_passes_with_other_values_drawn(target: str) -> None:
 def test_the_memory_store_proves_that_clauses_about_crashes_are_not_for_it() -> None:
     report = check_store("memory://")
 
-    not_for_memory = [id_ for id_ in IDS if id_.startswith("C") or id_ == "S10"]
+    not_for_memory = [id_ for id_ in IDS if id_.startswith("C") or id_ in ("S10", "S16")]
     assert verdicts(report) == {id_: Verdict.NOT_APPLICABLE if id_ in not_for_memory else Verdict.PASS for id_ in IDS}
     for reason in {result.reason for result in report.results if result.clause in not_for_memory}:
         assert "not found in this one, and that process opened no file" in reason
