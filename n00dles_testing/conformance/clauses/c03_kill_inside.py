@@ -13,13 +13,13 @@ from ..spread import spread
 from ..subject import StoreSubject
 
 _KILLS = {
-    "the first creation on a location": 14,
-    "the creation of a run": 8,
-    "the load of a known run": 4,
-    "a first save": 10,
-    "a later save": 12,
-    "a large save": 10,
-    "a delete": 12,
+    "the first creation on a location": 10,
+    "the creation of a run": 6,
+    "the load of a known run": 3,
+    "a first save": 5,
+    "a later save": 18,
+    "a large save": 4,
+    "a delete": 8,
 }
 """How many kills a call gets at most, spread evenly over all points."""
 _TORN = {"the creation of a run": (0.5,), "a later save": (0.1, 0.5, 0.9), "a large save": (0.01, 0.5, 0.99)}

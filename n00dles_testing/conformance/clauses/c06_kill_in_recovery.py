@@ -14,8 +14,8 @@ from ..subject import StoreSubject
 
 _FIRST_KILLS = {"the first creation on a location": 2, "a later save": 3, "a delete": 2}
 """How many states to recover from, by the call that was killed."""
-_RECOVERIES = 3
-"""At how many of its calls each recovery is killed."""
+_MOST_RECOVERIES = {"the first creation on a location": 2, "a later save": 8, "a delete": 2}
+"""At how many of its calls a recovery is killed: the one that has the most to do. All others at two."""
 
 _WHOLE = "killed inside a call, and again while it was opened after that: the old state or the new one, whole"
 _OTHERS = "it was acknowledged before the kills"
@@ -43,13 +43,14 @@ async def killed_in_recovery(subject: StoreSubject) -> None:
             continue
         found = [
             (calls_to_open, number)
-            for number in [each + 1 for each in spread(len(came["counted"]["kill"]) - 1, 2 * most)]
+            for number in [each + 1 for each in spread(len(came["counted"]["kill"]) - 1, most + 2)]
             if (calls_to_open := await _calls_to_recover(subject, title, number))
         ]
         # Of those with as much to do, the first kills first.
-        for calls, number in sorted(found, key=lambda one: -one[0])[:most]:
-            states += 1
-            for first in spread(calls, _RECOVERIES):
+        found.sort(key=lambda one: -one[0])
+        states += len(found[:most])
+        for place, (calls, number) in enumerate(found[:most]):
+            for first in spread(calls, 2 if place else _MOST_RECOVERIES[title]):
                 tried += await _recovers(subject, title, number, first, 1 + calls - first)
     if not tried and not subject.findings:
         raise nothing_tried(subject, states, "no process was killed while the store was opened after a kill")

@@ -49,10 +49,10 @@ class RemovesBeforeItFits(JSONFiles):
     breaks: ClassVar[str | None] = "S11"
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
-        """Remove, then write, if it fits."""
-        self.path(run_id).unlink(missing_ok=True)
+        """Write if it fits; what does not has no record any more."""
         size = _size(record)
         if size > _DOCUMENT:
+            self.path(run_id).unlink(missing_ok=True)
             raise ValueError(f"run {run_id!r} has {size} bytes, and {_DOCUMENT} are allowed")
         super().write(run_id, record)
 
