@@ -155,8 +155,8 @@ class DeletesThenInserts:
         self.connection.execute("DELETE FROM runs WHERE run_id = ?", (run_id,))
 
     def insert(self, run_id: str, record: dict[str, Any]) -> None:
-        """Insert the row, and commit."""
-        self.connection.execute("INSERT INTO runs VALUES (?, ?)", (run_id, json.dumps(record)))
+        """Insert the row, if nobody else has, and commit."""
+        self.connection.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (run_id, json.dumps(record)))
 
     def read(self, run_id: str) -> Any:
         """Return the stored record, or None."""

@@ -61,7 +61,7 @@ class StaysInItsTransaction:
         """Read the row, or insert it."""
         with self.lock:
             if self.read(run_id) is None:
-                self.write("INSERT INTO runs (record, run_id) VALUES (?, ?)", new_record(run_id, inputs))
+                self.write("INSERT OR IGNORE INTO runs (record, run_id) VALUES (?, ?)", new_record(run_id, inputs))
             return self.read(run_id)
 
     def save(self, run_id: str, context: Any) -> None:
