@@ -41,7 +41,7 @@ class _Pace:
     def moments(self) -> list[Moment]:
         """Return when to cancel: before it begins, at each await, and in the middle of what others do for it."""
         # A store may give way at one save and not at the next, so the first await is always tried.
-        places = {1, *range(1, self.awaits + 1, self.awaits // _MOST_AWAITS + 1)}
+        places = {1, max(1, self.awaits), *range(1, self.awaits + 1, self.awaits // _MOST_AWAITS + 1)}
         awaits = [Moment(when, at) for at in sorted(places) for when in (When.WAITS, When.IS_OVER)]
         times = [Moment(When.PART, part=part, seconds=self.seconds) for part in (0.25, 0.5, 0.75)]
         limits = [Moment(When.LIMIT, part=part, seconds=self.seconds) for part in (0.0, 0.5)]

@@ -50,9 +50,18 @@ class CarriesItsConnectionAcrossAFork:
         self.lock = threading.Lock()
         path = Path(folder) / "runs.db"
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
-        for setting in ("journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
+        while not self.has_log():
+            time.sleep(_AN_INSTANT)
+        for setting in ("synchronous = FULL", "secure_delete = ON"):
             self.connection.execute(f"PRAGMA {setting}")
         self.connection.execute("CREATE TABLE IF NOT EXISTS runs (run_id TEXT PRIMARY KEY, record TEXT)")
+
+    def has_log(self) -> bool:
+        """Switch to a write-ahead log; SQLite does not wait by itself while another process does that."""
+        try:
+            return bool(self.connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",))
+        except sqlite3.OperationalError:
+            return False
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Insert the run, unless it is there; read it."""

@@ -13,19 +13,22 @@ from .correct import JSONFiles, merged
 __all__ = ["AnswersTheQuestionBefore", "SavesInTheBackground"]
 
 _SOON = 0.05
+_STEPS_OF_A_POOL = 12
 
 
 class SavesInTheBackground(JSONFiles):
-    """Hands a save that was cancelled to the background, so that nothing is lost: it lands behind newer ones.
+    """Hands a save that is cancelled at its end to the background, so that nothing is lost: it lands behind newer ones.
 
-    The kind of langchain-ai/langgraph PR #6701.
+    The kind of langchain-ai/langgraph PR #6701. A save that still waits for a connection is just given up.
     """
 
     breaks: ClassVar[str | None] = "S14"
 
     async def save(self, run_id: str, context: Any) -> None:  # type: ignore[override]
-        """Wait for a connection, and save; save later if that was cancelled."""
+        """Wait for a connection, then for the turn to write; save later if that was cancelled."""
         record = self.kept(context)
+        for _ in range(_STEPS_OF_A_POOL):
+            await asyncio.sleep(0)
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
