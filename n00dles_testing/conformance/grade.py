@@ -104,7 +104,7 @@ def _what_stops(level: int, by_clause: dict[str, ClauseResult], checked: set[str
     if list(found) == [Verdict.NOT_APPLICABLE.value] and len(found[Verdict.NOT_APPLICABLE.value]) == len(
         LEVELS[level][1]
     ):
-        return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]])}"]
+        return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]]).partition(': ')[0]}"]
     words = "; ".join(f"{spans(found[what])} {what}" for what in _WORST_FIRST if what in found)
     not_run = [by_clause[id_] for id_ in found.get(Verdict.NOT_RUN.value, [])]
     return [
