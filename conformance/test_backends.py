@@ -12,14 +12,14 @@ from n00dles_testing import StateStoreConformance
 
 
 class TestMemory(StateStoreConformance):
-    claims: ClassVar = {"capabilities": ["load", "list_runs", "prune", "leases"]}
+    claims: ClassVar = {"level": 1, "capabilities": ["load", "list_runs", "prune", "leases"]}
 
     def open_store(self) -> InMemoryStateStore:
         return InMemoryStateStore()
 
 
 class TestSQLite(StateStoreConformance):
-    claims: ClassVar = {"capabilities": ["durable", "shared", "load", "list_runs", "prune", "leases"]}
+    claims: ClassVar = {"level": 2, "capabilities": ["durable", "shared", "load", "list_runs", "prune", "leases"]}
 
     def open_store(self, location: str) -> SQLiteStateStore:
         return SQLiteStateStore(f"{location}/runs.db")
