@@ -27,6 +27,7 @@ from .operations import Operation, Plan
 
 __all__ = ["Broken", "Played", "Searched", "search"]
 
+_ROUND = 50
 _SHRINKING_PLAYS = 80
 """So many by hypothesis, and then so many more to leave out what it has had no time for."""
 _SHRINKING_SHARE = 0.5
@@ -109,8 +110,9 @@ class _Hunt:
 
     def run(self, offers: Offers, seed: int) -> None:
         kinds = themes(offers)
-        for number, kind in enumerate(kinds):
-            self._draw(kind, seed + number, -(-self._wanted // len(kinds)))
+        # In rounds through all kinds: when the time is up, each has been played.
+        for number in range(len(kinds) * -(-self._wanted // _ROUND)):
+            self._draw(kinds[number % len(kinds)], seed + number, -(-min(_ROUND, self._wanted) // len(kinds)))
             if self.searched.broken is not None or self.searched.was_cut_short or self.error is not None:
                 break
         if self.searched.broken is not None:

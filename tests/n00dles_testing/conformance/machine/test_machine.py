@@ -54,7 +54,7 @@ A_LATE_SAVE_INTO_THE_NEXT_RUN = (load(), delete(), load(), save("a", "late", bac
 
 
 def searched(
-    fails: Any, offers: Offers = EVERYTHING, *, seed: int = 3, seconds: float = 60
+    fails: Any, offers: Offers = EVERYTHING, *, seed: int = 3, sequences: int = 50, seconds: float = 60
 ) -> tuple[Searched, list[Plan]]:
     """Search with a play that needs no store."""
     plans: list[Plan] = []
@@ -64,7 +64,7 @@ def searched(
         broken = Broken(plan, BrokenClause("broken"), ()) if fails(plan) else None
         return Played(Counter(operation["do"] for operation in plan.operations), broken)
 
-    return asyncio.run(search(play, offers, seed=seed, sequences=50, seconds=seconds)), plans
+    return asyncio.run(search(play, offers, seed=seed, sequences=sequences, seconds=seconds)), plans
 
 
 def kinds(plan: Plan) -> list[str]:
@@ -127,6 +127,14 @@ def test_when_the_time_is_up_it_says_so() -> None:
     assert (came.sequences, plans) == (0, [])
     with pytest.raises(MisuseError, match=r"time for 0 sequences only, without stale save, .* A higher --limit"):
         _require(came, NOTHING)
+
+
+def test_a_long_search_comes_by_each_kind_of_operation_again_and_again() -> None:
+    came, plans = searched(lambda plan: False, sequences=150)
+
+    assert came.sequences >= 150
+    for first in (0, 50, 100):
+        assert {kind for plan in plans[first : first + 50] for kind in kinds(plan)} == came.counts.keys()
 
 
 def test_a_kill_that_did_not_happen_ends_the_search() -> None:
