@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .correct import FilesWithRevisions, JSONFiles, sync_folder
+from .correct import FilesWithRevisions, JSONFiles
 
-__all__ = ["DeletesOnlyWhatIsThere", "TakesItsOwnSaveForAnothers"]
+__all__ = ["IsStillDeleting", "TakesItsOwnSaveForAnothers"]
 
 
 class TakesItsOwnSaveForAnothers(FilesWithRevisions):
@@ -22,26 +22,23 @@ class TakesItsOwnSaveForAnothers(FilesWithRevisions):
         return False
 
 
-class DeletesOnlyWhatIsThere(JSONFiles):
-    """Remembers which runs it has written, and removes the file of such a run: it must be there.
+class IsStillDeleting(JSONFiles):
+    """Notes that a run is being deleted, and takes the note back at the end: not, if it has failed behind the removal.
 
-    It is not, if the first delete has removed it and failed behind that.
+    A second attempt then waits for the first one, which nobody makes any more.
     """
 
     breaks: ClassVar[str | None] = "C05"
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
-        self.written: set[str] = set()
-
-    def write(self, run_id: str, record: dict[str, Any]) -> None:
-        """Write the file, and remember the run."""
-        super().write(run_id, record)
-        self.written.add(run_id)
+        self.deleting: set[str] = set()
 
     def delete(self, run_id: str) -> None:
-        """Remove the file; of an unknown run only if there is one."""
+        """Remove the file, unless that is being done."""
         with self.lock:
-            self.path(run_id).unlink(missing_ok=run_id not in self.written)
-            sync_folder(self.folder)
-            self.written.discard(run_id)
+            if run_id in self.deleting and not self.path(run_id).exists():
+                raise RuntimeError(f"run {run_id!r} is being deleted")
+            self.deleting.add(run_id)
+            super().delete(run_id)
+            self.deleting.discard(run_id)
