@@ -38,7 +38,8 @@ def test_the_contract_has_a_sentence_for_every_clause_and_says_which_are_checked
     unchecked = {id_ for id_, section in sections.items() if "Not checked by this release" in section}
     checked = {clause.id for clause in implemented()} | {clause.id for clause in CLAUSES}
     assert unchecked == set(sections) - checked
-    assert [id_ for id_ in sorted(checked) if "\n- `" not in sections[id_]] == []
+    graded = {clause.id for clause in implemented() if clause.graded}  # what fails no store has no broken one
+    assert [id_ for id_ in sorted(checked - graded) if "\n- `" not in sections[id_]] == []
 
 
 def test_each_clause_of_an_executor_says_where_its_fault_was_seen_and_how_to_mend_it() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..records import Record
 from ..registry import clause
 from ..scenario import Handle, Scenario
