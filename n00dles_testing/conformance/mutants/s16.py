@@ -91,7 +91,7 @@ class WritesAHeaderAfterALook(AppendOnlyLog):
 
     def delete(self, run_id: str) -> None:
         """Write the file anew, without the run."""
-        with self.lock:
+        with self.sound():
             self.apply(run_id, None)
             self.file.close()
             replace_file(self.path, "version 1\n" + "".join(json.dumps(line) + "\n" for line in self.runs.items()))
