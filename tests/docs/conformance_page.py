@@ -64,7 +64,8 @@ a race that did not overlap is VACUOUS, which fails; NOT APPLICABLE is proven by
 a stated time.
 
 Each clause has *mutants*, broken stores that it must catch and that no unrelated clause may; correct stores of several
-kinds must pass. Only S18 has none: it tells a figure, and fails no store. The [contract](../docs/reference/contract.md) names the mutants, [results](results) has the tables.
+kinds must pass. Only S18 has none: it tells a figure, and fails no store. The
+[contract](../docs/reference/contract.md) names the mutants, [results](results) has the tables.
 
 ## Levels
 
