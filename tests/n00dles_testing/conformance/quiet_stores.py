@@ -42,7 +42,7 @@ class IsForOneProcess(JSONFiles):
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
-        self.held = Path(folder, "lock").open("w")  # noqa: SIM115 - held until the close
+        self.held = Path(folder, "owner").open("w")  # noqa: SIM115 - held until the close
         try:
             fcntl.flock(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
