@@ -58,7 +58,7 @@ def test_files_left_where_temporary_files_go_are_found() -> None:
     result = checked(f"{STORES}:LeavesTemporaryFiles")
 
     assert result.verdict is Verdict.FAIL
-    assert result.findings[0].message.startswith("files are left: 0 before, ")
+    assert result.findings[0].message.startswith("files are left: 1 before, ")
     assert "for example temporary-" in "\n".join(result.findings[0].story)
 
 
