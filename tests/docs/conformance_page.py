@@ -78,14 +78,14 @@ part.
 def conformance_page() -> str:
     """The levels, and every clause of them with its documentation."""
     documents = {clause.id: clause.documentation for clause in implemented()}
-    lines = [_INTRODUCTION, "| level | name | clauses | checked by this release |", "|---|---|---|---|"]
+    lines = [_INTRODUCTION.rstrip("\n"), "", "| level | name | clauses | checked by this release |", "|---|---|---|---|"]
     for level, (name, ids) in LEVELS.items():
         checked = [id_ for id_ in ids if id_ in documents]
         count = "all" if len(checked) == len(ids) else f"{len(checked)} of {len(ids)}" if checked else "none"
         lines.append(f"| {level} | {name} | {ids[0]} to {ids[-1]} | {count} |")
     for level, (name, ids) in LEVELS.items():
         lines += ["", f"## Level {level}: {name}", *_clauses(ids, documents)]
-    return "\n".join([*lines, ""]).replace("\n\n\n", "\n\n")
+    return "\n".join([*lines, ""]).replace("\n\n\n#", "\n\n#")
 
 
 def _clauses(ids: tuple[str, ...], documents: dict[str, str]) -> Iterator[str]:
