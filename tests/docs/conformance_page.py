@@ -78,7 +78,12 @@ part.
 def conformance_page() -> str:
     """The levels, and every clause of them with its documentation."""
     documents = {clause.id: clause.documentation for clause in implemented()}
-    lines = [_INTRODUCTION.rstrip("\n"), "", "| level | name | clauses | checked by this release |", "|---|---|---|---|"]
+    lines = [
+        _INTRODUCTION.rstrip("\n"),
+        "",
+        "| level | name | clauses | checked by this release |",
+        "|---|---|---|---|",
+    ]
     for level, (name, ids) in LEVELS.items():
         checked = [id_ for id_ in ids if id_ in documents]
         count = "all" if len(checked) == len(ids) else f"{len(checked)} of {len(ids)}" if checked else "none"
