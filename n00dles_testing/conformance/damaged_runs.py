@@ -15,7 +15,7 @@ from .expect import BrokenClause
 from .records import Record, UnreadableReplyError, difference, show
 from .refusals import text_of
 from .scenario import Scenario, describe
-from .stored_runs import StoredRun, StoredRuns, files_in
+from .stored_runs import StoredRun, StoredRuns, contents_of
 from .target import StoreTarget
 
 __all__ = ["ERROR", "OTHER_INPUTS", "WHY", "Came", "expect_it_stays", "fault_of", "is_first", "is_older", "load"]
@@ -126,7 +126,7 @@ async def expect_it_stays(s: Scenario, other: Elsewhere, runs: StoredRuns, damag
     began_anew = came.record is not None and not came.is_exactly(run)
     fault = "the damaged run raised once, and then began anew" if began_anew else None
     s.expect(str(came)).has_no(fault, allowed=ERROR, because=WHY)
-    files = files_in(s.location)
+    files = contents_of(s.location)
     if damage.file in runs.own:
         is_kept = files.get(damage.file) == damage.content or (damage.content and damage.content in files.values())
     else:

@@ -51,6 +51,10 @@ class Record:
         completed = {**self.completed, **copy.deepcopy(dict(outputs))}
         return Record(copy.deepcopy(self.inputs), completed, (*self.order, *fresh))
 
+    def by_name(self) -> Record:
+        """Return it with its nodes in the order of the alphabet: saves that overlap, or merge, may land in any."""
+        return Record(self.inputs, self.completed, tuple(sorted(self.order)))
+
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {"inputs": self.inputs, "completed": self.completed, "order": list(self.order)}

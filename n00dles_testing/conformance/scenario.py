@@ -212,7 +212,7 @@ class Scenario:
 
     def expect(self, came: Any) -> Expectation:
         """Return the expectation of a value; a broken one is told with this scenario's story."""
-        return Expectation(came, self._judges)
+        return Expectation(came, self.judged)
 
     def tell(self, text: str) -> None:
         """Add a line to the story: what the check does that is no call."""
@@ -281,15 +281,18 @@ class Scenario:
             if told:
                 self._found(broken)
 
-    def _judges(self) -> None:
-        """Count the scenario, once: what opens a store and compares nothing has shown nothing."""
+    def judged(self) -> None:
+        """Count the scenario, once: what opens a store and compares nothing has shown nothing.
+
+        Whoever judges by other means than `expect` calls it when that is done.
+        """
         if not self._has_judged and not self._is_probe:
             self._has_judged = True
             self.subject.scenarios += 1
 
     def _found(self, broken: BrokenClause, raw: Sequence[str] = ()) -> None:
         """A call that raised is an expectation, too: the one that it does not."""
-        self._judges()
+        self.judged()
         self.subject.found(broken, self.journal, self.location, raw)
 
     async def _clean_up(self) -> None:

@@ -17,7 +17,7 @@ from .sqlite_damage import empty_log, is_database
 from .subject import StoreSubject
 from .target import StoreTarget
 
-__all__ = ["StoredRun", "StoredRuns", "files_in", "store_two_runs"]
+__all__ = ["StoredRun", "StoredRuns", "contents_of", "store_two_runs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class StoredRuns:
             Path(location, file).write_bytes(content)
 
 
-def files_in(folder: str) -> dict[str, bytes]:
+def contents_of(folder: str) -> dict[str, bytes]:
     """Return the content of each file below a folder, by its path in it."""
     found = {}
     for path in sorted(Path(folder).rglob("*")):
@@ -81,14 +81,14 @@ async def store_two_runs(s: Scenario, *, close: bool) -> StoredRuns:
     assert s.location is not None
     first, second = _planned(s.subject), _planned(s.subject)
     await _write(s, first, saves=0, close=close)
-    created = files_in(s.location)
+    created = contents_of(s.location)
     await _write(s, first, saves=len(first.history) - 1, close=close)
-    saved = files_in(s.location)
+    saved = contents_of(s.location)
     await _write(s, second, saves=len(second.history) - 1, close=close)
-    for file, found in files_in(s.location).items():
+    for file, found in contents_of(s.location).items():
         if is_database(found):
             empty_log(Path(s.location, file))
-    content = files_in(s.location)
+    content = contents_of(s.location)
     files = tuple(file for file in content if first.is_in(content[file]))
     is_readable = bool(files)
     if not is_readable:

@@ -120,7 +120,7 @@ async def _stale_save(s: Scenario, worker: Handle, outputs: Mapping[str, Any], e
         ends["refused"] += 1
         return
     allowed = _both(before, outputs, came)
-    s.expect(_by_name(came)).equals(_by_name(allowed), because="both saves were acknowledged, so each node is there")
+    s.expect(came.by_name()).equals(allowed.by_name(), because="both saves were acknowledged, so each node is there")
     s.acknowledged[worker.run_id] = came
     ends["merged"] += 1
 
@@ -139,8 +139,3 @@ def _both(before: Record, outputs: Mapping[str, Any], came: Record) -> Record:
         if difference(before.completed[node], came.completed[node]) is None:
             both.completed[node] = came.completed[node]
     return both
-
-
-def _by_name(record: Record) -> Record:
-    """Return the record with its nodes in the order of the alphabet: a merge may put them in any."""
-    return Record(record.inputs, record.completed, tuple(sorted(record.order)))

@@ -115,15 +115,11 @@ async def _holds(s: Scenario, run_id: str, tried: dict[str, Any], overlap: Overl
     """Every acknowledged node is there, and nothing that nobody saved."""
     came = (await s.load(run_id)).record
     wanted = {node: tried[node] for node in came.completed if node in tried} | overlap.acknowledged
-    s.expect(_by_name(came)).equals(
+    s.expect(came.by_name()).equals(
         Record(s.acknowledged[run_id].inputs, wanted, tuple(sorted(wanted))),
         because=f"the saves of {', '.join(sorted(overlap.acknowledged)) or 'no node'} were acknowledged",
     )
     s.acknowledged[run_id] = came
-
-
-def _by_name(record: Record) -> Record:
-    return Record(record.inputs, record.completed, tuple(sorted(record.order)))
 
 
 def _nothing_overlapped(in_a_loop: _Way, in_threads: _Way) -> None:

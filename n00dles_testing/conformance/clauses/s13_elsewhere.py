@@ -7,12 +7,11 @@ import os
 from functools import partial
 
 from ..durability import keeps_nothing
-from ..records import Record
+from ..judged_uses import Uses
 from ..registry import clause
 from ..scenario import Scenario
 from ..subject import StoreSubject
-from ..use import use_after_a_fork, use_in_loops, use_in_threads
-from ..uses import Uses
+from ..used_elsewhere import use_after_a_fork, use_in_loops, use_in_threads
 
 _THREADS = 4
 _LIMIT = 10.0
@@ -117,13 +116,9 @@ async def _is_kept(s: Scenario, *, ends: tuple[str, ...] = ("closed",)) -> None:
             return
     async with s.elsewhere() as third:
         for run_id, record in s.acknowledged.items():
-            s.expect(_by_name(await third.load(run_id))).equals(
-                _by_name(record), because="it was acknowledged, and this process has opened the store afterwards"
+            s.expect((await third.load(run_id)).by_name()).equals(
+                record.by_name(), because="it was acknowledged, and this process has opened the store afterwards"
             )
-
-
-def _by_name(record: Record) -> Record:
-    return Record(record.inputs, record.completed, tuple(sorted(record.order)))
 
 
 async def _keeps(subject: StoreSubject, *, is_closed: bool) -> bool:

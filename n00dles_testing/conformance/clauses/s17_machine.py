@@ -84,7 +84,8 @@ async def _played(subject: StoreSubject, offers: Offers, plan: Plan) -> Played:
     from ..machine.play import Player
     from ..machine.search import Broken, Played
 
-    async with subject.scenario(f"{len(plan.operations)} operations") as s:
+    count = len(plan.operations)
+    async with subject.scenario(f"{count} operation{'s' if count > 1 else ''}") as s:
         player = Player(s, plan, offers)
         try:
             await player.play()

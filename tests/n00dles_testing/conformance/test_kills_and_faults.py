@@ -158,7 +158,7 @@ def test_it_is_said_how_many_kills_stand_behind_a_pass() -> None:
 
 @pytest.mark.parametrize(
     ("count", "most", "numbers"),
-    [(0, 5, []), (3, 5, [1, 2, 3]), (9, 3, [1, 5, 9]), (5, 2, [1, 5]), (1, 1, [1])],
+    [(0, 5, []), (3, 5, [1, 2, 3]), (9, 3, [1, 5, 9]), (5, 2, [1, 5]), (1, 1, [1]), (5, 1, [1]), (5, 0, [])],
 )
 def test_some_of_many_points_are_spread_evenly(count: int, most: int, numbers: list[int]) -> None:
     assert spread(count, most) == numbers

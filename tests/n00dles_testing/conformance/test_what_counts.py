@@ -70,6 +70,19 @@ def test_only_scenarios_with_an_expectation_count_and_each_once(tmp_path: Path) 
     assert (result.verdict, result.scenarios) == (Verdict.PASS, 1)
 
 
+def test_a_scenario_that_is_judged_by_other_means_than_a_comparison_counts_once(tmp_path: Path) -> None:
+    async def check(subject: StoreSubject) -> None:
+        async with subject.scenario("measures") as s:
+            s.judged()
+            s.judged()
+        async with subject.probe("counts for nothing") as s:
+            s.judged()
+
+    result = judged(check, tmp_path)
+
+    assert (result.verdict, result.scenarios) == (Verdict.PASS, 1)
+
+
 def test_a_scenario_in_which_the_store_raises_counts(tmp_path: Path) -> None:
     async def check(subject: StoreSubject) -> None:
         async with subject.scenario("a save that raises") as s:

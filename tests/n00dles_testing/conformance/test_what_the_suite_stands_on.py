@@ -56,6 +56,14 @@ def test_records_differ_in_the_order_of_completion() -> None:
     )
 
 
+def test_records_by_name_do_not_differ_in_the_order_of_completion() -> None:
+    one = Record({"topic": "x"}).after({"writer": 1}).after({"editor": 2})
+    other = Record({"topic": "x"}).after({"editor": 2}).after({"writer": 1})
+
+    assert one.by_name() == other.by_name()
+    assert (one.by_name().order, one.order) == (("editor", "writer"), ("writer", "editor"))
+
+
 def test_a_record_is_a_copy() -> None:
     reply: dict[str, Any] = {"inputs": {"a": [1]}, "completed": {"n": {"b": 2}}, "order": ["n"]}
 

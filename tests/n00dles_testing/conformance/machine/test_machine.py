@@ -240,6 +240,15 @@ def test_a_replay_of_a_store_that_ends_its_process_has_a_verdict() -> None:
     assert "the store's process ended with exit status 7, during: save(" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("plan", "title"), [(Plan((load(),)), "1 operation"), (Plan((load(), save("a", 1))), "2 operations")]
+)
+def test_a_story_says_how_many_operations_it_has(plan: Plan, title: str) -> None:
+    [finding] = replay(PlanToken(f"{HOSTILE}:ReturnsNone", 0, plan)).findings
+
+    assert finding.story[0] == f"scenario {title}"
+
+
 @pytest.mark.parametrize(("token", "message"), [("s1nonsense", "is no token of a state machine"), ("s1", "cut short")])
 def test_a_token_that_is_none_ends_with_a_clear_error(token: str, message: str) -> None:
     done = CliRunner().invoke(main, ["replay", token])

@@ -9,7 +9,7 @@ from typing import Any
 from .expect import BrokenClause
 from .records import Record, show
 from .scenario import Scenario
-from .use import output_of
+from .used_elsewhere import output_of
 
 __all__ = ["Uses"]
 
@@ -80,7 +80,7 @@ class Uses:
             return
         must = known[run_id].completed if who == self.first else dict.fromkeys(self._own[who, run_id])
         wanted = {node: self._tried[run_id][node] for node in {*must, *record.completed} if node in self._tried[run_id]}
-        self.s.expect(_by_name(record)).equals(
+        self.s.expect(record.by_name()).equals(
             Record(known[run_id].inputs, wanted, tuple(sorted(wanted))),
             because=f"{_WHY}: {', '.join(must) or 'nothing'}",
         )
@@ -95,7 +95,3 @@ class Uses:
         details = (("allowed", "it returns, or raises an error at once"), ("came", what))
         why = ("why", "whoever uses a store from there cannot go on, and does not learn why")
         raise BrokenClause(f"{calls}: {what}", (*details, why))
-
-
-def _by_name(record: Record) -> Record:
-    return Record(record.inputs, record.completed, tuple(sorted(record.order)))
