@@ -31,6 +31,7 @@ _UNPATCHED = f"{_PROPERTY}unpatched"
 _tally = pytest.StashKey[Counter[str]]()
 _sentences = pytest.StashKey[dict[str, list[str]]]()
 _clauses = pytest.StashKey[list[dict[str, str]]]()
+_stopped = pytest.StashKey[bool]()
 _safety: pytest.StashKey[PluginCrashSafety] = pytest.StashKey()
 
 
@@ -205,12 +206,24 @@ class _Counting:
                     self._tally[name.removeprefix(_PROPERTY)] += count
 
 
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Fail if a level is claimed, and not reached: that is known when all clauses have been tried, by any worker."""
+    if clauses := session.config.stash.get(_clauses, []):
+        from .store_tests.summary import unreached
+
+        session.config.stash[_stopped] = bool(
+            session.shouldfail or session.shouldstop or exitstatus == pytest.ExitCode.INTERRUPTED
+        )
+        if session.exitstatus == pytest.ExitCode.OK and unreached(clauses):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what was killed, if anything was, and what is known of each store that was checked."""
     if clauses := config.stash.get(_clauses, []):
         from .store_tests.summary import sentences as about_stores
 
-        for sentence, is_clean in about_stores(clauses):
+        for sentence, is_clean in about_stores(clauses, was_stopped=config.stash.get(_stopped, False)):
             terminalreporter.write_line(f"n00dles: {sentence}", **{"green" if is_clean else "red": True})
     tally = config.stash.get(_tally, Counter())
     if not tally["crash_points"] and not tally["disturbances"]:

@@ -12,7 +12,7 @@ from ..conformance.contract import LEVELS, level_title
 from ..conformance.registry import implemented
 from ..conformance.runner import Runner
 from ..report.escape import one_line
-from .outcome import PROPERTY, open_for
+from .outcome import PROPERTY, claimed_level, open_for, told_interrupts
 from .runners import StoreRunners
 
 __all__ = ["TITLE", "check_claims"]
@@ -22,19 +22,22 @@ TITLE = "what is claimed of the store is found by a probe, and its locations are
 
 def check_claims(item: pytest.Item, target: str, make_folder: Callable[[], Path] | None = None) -> None:
     """Probe every capability. Skips if nothing could fail: nothing is claimed, and there are no locations."""
-    runner = open_for(StoreRunners.of(item.config), target, make_folder)
-    capabilities = [runner.probe(name) for name in CAPABILITIES]
-    problems = [*_denied(capabilities), *_not_to_be_shown(runner)]
+    with told_interrupts(f"the probes of {one_line(target)}"):
+        runner = open_for(StoreRunners.of(item.config), target, make_folder)
+        capabilities = [runner.probe(name) for name in CAPABILITIES]
+    problems = _denied(capabilities)
     if runner.shares_data:
         problems.append(one_line(runner.shares_data))
     found = [each.name for each in capabilities if each.outcome is Outcome.FOUND]
     unclaimed = [name for name in found if name not in runner.claims.capabilities]
     note = f"found, and not claimed: {', '.join(unclaimed)}" if unclaimed else "nothing is found that is not claimed"
+    note = "; ".join([note, *_not_to_be_shown(runner)])
     item.user_properties += [
         (f"{PROPERTY}target", one_line(target)),
         (f"{PROPERTY}found", ", ".join(found)),
         (f"{PROPERTY}claimed", ", ".join(runner.claims.capabilities)),
         (f"{PROPERTY}denied", "; ".join(problems)),
+        *claimed_level(runner),
     ]
     if problems:
         lines = "\n".join(f"  {problem}" for problem in problems)
@@ -58,4 +61,6 @@ def _not_to_be_shown(runner: Runner) -> list[str]:
     missing = [id_ for level in range(1, claimed + 1) for id_ in LEVELS[level][1] if id_ not in checked]
     if not missing:
         return []
-    return [f"{level_title(claimed)} is claimed, and this release does not check {', '.join(missing)}"]
+    return [
+        f"{level_title(claimed)} is claimed; whether it is reached cannot be told: {', '.join(missing)} not checked"
+    ]

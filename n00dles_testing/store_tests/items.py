@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Generator, Iterable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..conformance.capabilities import Capability
 from ..conformance.claims import Claims
 from ..conformance.registry import Clause, implemented, select
 from .claims import TITLE, check_claims
-from .outcome import check_item, known_gap
+from .outcome import check_item, known_gap, told_interrupts
 from .runners import StoreRunners, UnusableTargetError
 
 __all__ = ["ClaimsItem", "ClauseItem", "StoreCollector", "StoreItems", "known_gaps", "mark", "place_of"]
@@ -41,7 +42,9 @@ class StoreItems:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Put the stores behind what the session has collected by itself."""
-        report = yield
+        opening = collector.target if isinstance(collector, StoreCollector) else ""
+        with told_interrupts(f"the opening of {opening}") if opening else nullcontext():
+            report = yield
         if isinstance(collector, pytest.Session) and report.passed:
             stores = [StoreCollector.of(collector, target, self._gaps) for target in self._targets]
             report.result = [*(report.result or []), *stores]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -17,7 +18,7 @@ from ..report.escape import escaped, one_line
 from ..verdicts import ClauseResult, Verdict
 from .runners import StoreRunners, UnusableTargetError
 
-__all__ = ["PROPERTY", "BrokenClause", "check_item", "known_gap", "open_for"]
+__all__ = ["PROPERTY", "BrokenClause", "check_item", "claimed_level", "known_gap", "open_for", "told_interrupts"]
 
 PROPERTY = "n00dles_"
 """Starts the names of all properties."""
@@ -38,12 +39,14 @@ class BrokenClause(_Failed):  # type: ignore[misc, valid-type]
 def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> None:
     """Check one clause for an item: leave the properties with it, and return or raise what becomes of it."""
     runners = StoreRunners.of(item.config)
-    runner = open_for(runners, target, make_folder)
     try:
-        result = runners.check(target, clause)
+        with told_interrupts(f"{clause.id} of {one_line(target)}"):
+            runner = open_for(runners, target, make_folder)
+            result = runners.check(target, clause)
     except UnusableTargetError as error:
         raise _cannot_be_checked(target, error) from None
     item.user_properties += [(PROPERTY + name, value) for name, value in _properties(target, clause, result)]
+    item.user_properties += claimed_level(runner)
     if fault := _fault_of_reader(runner.read, clause, result):
         pytest.fail(f"{clause.id}  {one_line(fault)}", pytrace=False)
     if result.verdict is Verdict.PASS:
@@ -63,6 +66,25 @@ def open_for(runners: StoreRunners, target: str, make_folder: Callable[[], Path]
         return runners.open(target, make_folder)
     except UnusableTargetError as error:
         raise _cannot_be_checked(target, error) from None
+
+
+def claimed_level(runner: Runner) -> list[tuple[str, str]]:
+    """Return properties that say which level is claimed, and where; whether it is reached is told at the end."""
+    if runner.claims.level is None:
+        return []
+    return [
+        (f"{PROPERTY}claimed_level", str(runner.claims.level)),
+        (f"{PROPERTY}claimed_in", one_line(runner.claims.source)),
+    ]
+
+
+@contextmanager
+def told_interrupts(what: str) -> Iterator[None]:
+    """Have pytest say, after Ctrl-C, what was going on, and not at which line of the suite."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        pytest.exit(f"interrupted, during {what}")
 
 
 def known_gap(reason: str) -> pytest.MarkDecorator:

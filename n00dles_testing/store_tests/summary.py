@@ -4,25 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ..conformance.claims import Claims
 from ..conformance.contract import level_title
 from ..conformance.grade import grade
 from ..conformance.registry import implemented
+from ..conformance.report import StoreReport
 from ..verdicts import ClauseResult, Verdict
 from .outcome import PROPERTY
 
-__all__ = ["sentences"]
+__all__ = ["sentences", "unreached"]
 
-
+_LEVEL = f"{PROPERTY}claimed_level"
 _CLEAN = (Verdict.PASS, Verdict.NOT_APPLICABLE, Verdict.NOT_RUN)
 
 
-def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
-    """Return a sentence for each target, and whether its store is without fault; `items` are properties of reports."""
+def sentences(items: Iterable[Mapping[str, str]], *, was_stopped: bool = False) -> list[tuple[str, bool]]:
+    """Return a sentence for each target, and whether its store is without fault; `items` are properties of reports.
+
+    `was_stopped` says that pytest has ended before all that was asked had been tried.
+    """
+    items = list(items)
+    denied = {item[f"{PROPERTY}target"] for item in items if item.get(f"{PROPERTY}denied")}
+    not_reached = unreached(items)
+    said = []
+    for target, results in _results(items).items():
+        faults = ["claims FAIL"] if target in denied else []
+        faults += [not_reached[target]] if target in not_reached else []
+        is_clean = not faults and all(result.verdict in _CLEAN for result in results)
+        said.append((f"{target}: {'; '.join([_sentence(results, was_stopped=was_stopped), *faults])}", is_clean))
+    return said
+
+
+def unreached(items: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """Return a sentence for each target whose claimed level was not reached, though all clauses of it were tried.
+
+    The items of a store may have been spread over the workers of xdist, so this can be told at the end only.
+    """
+    items = list(items)
+    claims = {
+        item[f"{PROPERTY}target"]: Claims(int(item[_LEVEL]), source=item.get(f"{PROPERTY}claimed_in", ""))
+        for item in items
+        if item.get(_LEVEL)
+    }
+    found = {}
+    for target, results in _results(items).items():
+        if target in claims:
+            report = StoreReport(target, tuple(results), grade(results), (), 0, 0.0, claims[target])
+            if report.level_kept is False:
+                found[target] = report.level_text
+    return found
+
+
+def _results(items: Iterable[Mapping[str, str]]) -> dict[str, list[ClauseResult]]:
     results: dict[str, dict[str, ClauseResult]] = {}
-    denied: dict[str, str] = {}
     for item in items:
         if f"{PROPERTY}clause" not in item:
-            denied[item[f"{PROPERTY}target"]] = item.get(f"{PROPERTY}denied", "")
             continue
         clause = item[f"{PROPERTY}clause"]
         result = ClauseResult(
@@ -32,28 +68,24 @@ def sentences(items: Iterable[Mapping[str, str]]) -> list[tuple[str, bool]]:
             scenarios=int(item[f"{PROPERTY}scenarios"]),
         )
         results.setdefault(item[f"{PROPERTY}target"], {})[clause] = result
-    said = []
-    for target, found in results.items():
-        claims = "; claims FAIL" if denied.get(target) else ""
-        is_clean = not claims and all(result.verdict in _CLEAN for result in found.values())
-        said.append((f"{target}: {_sentence(list(found.values()))}{claims}", is_clean))
-    return said
+    return {target: list(found.values()) for target, found in results.items()}
 
 
-def _sentence(results: list[ClauseResult]) -> str:
+def _sentence(results: list[ClauseResult], *, was_stopped: bool) -> str:
     by_verdict = {verdict: [each.clause for each in results if each.verdict is verdict] for verdict in Verdict}
     passed = len(by_verdict.pop(Verdict.PASS))
     others = [f"{', '.join(ids)} {verdict.value}" for verdict, ids in by_verdict.items() if ids]
     found = "; ".join([f"{passed} clause{'' if passed == 1 else 's'} passed", *others])
-    return f"{found}; {_level(results)}"
+    return f"{found}; {_level(results, was_stopped=was_stopped)}"
 
 
-def _level(results: list[ClauseResult]) -> str:
+def _level(results: list[ClauseResult], *, was_stopped: bool) -> str:
     """Never claim what was not tried: a level is given by all of its clauses."""
     every = [clause.id for clause in implemented()]
     graded = grade(results)
     if {result.clause for result in results} != set(every):
-        return f"no level, since only a part was asked ({len(results)} of {len(every)})"
+        why = "the run was stopped" if was_stopped else "only a part was asked"
+        return f"no level, since {why} ({len(results)} of {len(every)})"
     if graded.level is not None:
         return level_title(graded.level)
     if all(result.verdict in _CLEAN for result in results):

@@ -18,8 +18,25 @@ import os
 import pathlib
 import time
 
+from n00dles import InMemoryStateStore
 from n00dles_testing.conformance.mutants.correct import JSONFiles
 from n00dles_testing.conformance.mutants.s05 import GivesOutItsCache as Caching
+
+
+class InMemory(InMemoryStateStore):
+    # Breaks S07, S12 and S17: a run that was deleted is not created anew.
+    def __init__(self):
+        super().__init__()
+        self.deleted = set()
+
+    async def load_or_create(self, run_id, inputs):
+        if run_id in self.deleted:
+            raise KeyError(run_id)
+        return await super().load_or_create(run_id, inputs)
+
+    async def delete(self, run_id):
+        await super().delete(run_id)
+        self.deleted.add(run_id)
 
 
 class Blocks(JSONFiles):

@@ -197,6 +197,47 @@ def test_a_claim_that_is_denied_fails_and_one_that_is_not_made_is_told(inner: py
     )
 
 
+GAPS = '[claims]\nlevel = 1\n[known-gaps]\nS07 = "one life"\nS12 = "one life"\nS17 = "one life"\n'
+
+
+@pytest.mark.parametrize("workers", [[], ["-n2"]])
+@pytest.mark.parametrize("store", ["--n00dles-store=stores.py:InMemory", "test_mine.py"])
+def test_a_claimed_level_that_a_known_gap_keeps_from_being_reached_fails_the_run(
+    inner: pytest.Pytester, store: str, workers: list[str]
+) -> None:
+    inner.makepyfile(
+        test_mine="from n00dles_testing import StateStoreConformance\nfrom stores import InMemory\n"
+        "class TestMine(StateStoreConformance):\n    claims = {'level': 1}\n"
+        "    known_gaps = dict.fromkeys(['S07', 'S12', 'S17'], 'one life')\n    def open_store(self):\n        return InMemory()\n"
+    )
+    (inner.path / "claims.toml").write_text(GAPS)
+    claims = ["--n00dles-claims=claims.toml"] if store.startswith("--") else []
+
+    result = run(inner, store, *claims, *workers)
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    outcomes = result.parseoutcomes()
+    assert (outcomes["xfailed"], outcomes.get("failed", 0)) == (3, 0)
+    result.stdout.fnmatch_lines(
+        ["n00dles: *: * S07, S12, S17 FAIL; *; level 1 (contract) is claimed, and not reached (*)"]
+    )
+
+
+def test_a_level_of_which_a_part_was_asked_fails_nothing(inner: pytest.Pytester) -> None:
+    (inner.path / "claims.toml").write_text(GAPS)
+
+    result = run(inner, "--n00dles-store=stores.py:InMemory", "--n00dles-claims=claims.toml", "-k", FEW)
+
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.no_fnmatch_line("*not reached*")
+
+
+def test_a_run_that_was_stopped_is_not_called_one_of_which_a_part_was_asked(inner: pytest.Pytester) -> None:
+    result = run(inner, "--n00dles-store=stores.py:InMemory", "-x")
+
+    result.stdout.fnmatch_lines(["n00dles: *S07 FAIL; no level, since the run was stopped (7 of *)"])
+
+
 def test_where_nothing_is_claimed_and_nothing_could_be_denied_the_item_is_skipped(inner: pytest.Pytester) -> None:
     result = run(inner, "--n00dles-store=memory://", "-k", "claims", "-rs")
 
@@ -274,6 +315,8 @@ def test_an_interrupt_ends_the_processes_of_the_store(inner: pytest.Pytester) ->
     output, _ = pytest_process.communicate(timeout=30)
     assert pytest_process.returncode == pytest.ExitCode.INTERRUPTED, output
     assert not is_running(int(blocked.read_text()))
+    assert "interrupted, during the opening of stores.py:Blocks" in output
+    assert "channel.py" not in output
 
 
 def is_running(process: int) -> bool:
