@@ -10,8 +10,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from .expect import VacuousCheck
+from .in_threads import in_threads
 from .instance import Instance
 from .scenario import Handle, Scenario, describe
 
@@ -57,31 +60,39 @@ async def save_in_one_loop(s: Scenario, saves: Sequence[tuple[Handle, str, Any]]
 
 
 async def save_in_threads(s: Scenario, instance: Instance, saves: Sequence[tuple[Handle, str, Any]]) -> Overlap:
-    """The same, each save in a thread and an event loop of its own: for stores whose saves give way to no other."""
+    """The same, each save in a thread and an event loop of its own: for stores whose saves give way to no other.
+
+    Raises `VacuousCheck` if a thread did not come as far as its save, or not behind it: that is not the store's doing.
+    """
     overlap = Overlap()
     barrier = threading.Barrier(len(saves), timeout=_TIME_TO_MEET)
 
-    def save(handle: Handle, node: str, output: Any) -> None:
-        barrier.wait()
-        handle.context.checkpoint(node, output)
+    async def save(handle: Handle, node: str, output: Any) -> None:
         started = time.perf_counter()
         try:
-            asyncio.run(instance.save(handle.run_id, handle.context))
-        except Exception as error:
+            await instance.save(handle.run_id, handle.context)
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
             overlap.refused.append(f"{node}: {describe(error)}")
             return
         finally:
             overlap.spans.append((started, time.perf_counter()))
         overlap.acknowledged[node] = output
 
+    def work(handle: Handle, node: str, output: Any) -> None:
+        barrier.wait()
+        handle.context.checkpoint(node, output)
+        asyncio.run(save(handle, node, output))
+
     s.tell(f"save({saves[0][0].run_id!r}) in {len(saves)} threads, of {', '.join(node for _, node, _ in saves)}")
     with many_switches():
-        threads = [threading.Thread(target=save, args=each, daemon=True) for each in saves]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            await asyncio.to_thread(thread.join)
+        _, raised = await in_threads([partial(work, *each) for each in saves])
     s.tell(f"acknowledged: {', '.join(sorted(overlap.acknowledged)) or 'none'}; refused: {len(overlap.refused)}")
+    if raised or len(overlap.spans) < len(saves):
+        why = "; ".join(raised) or "they have ended without"
+        raise VacuousCheck(
+            f"{len(overlap.spans)} of {len(saves)} threads have saved, and it was not the store that kept the others "
+            f"from it ({why}), so nothing was shown"
+        )
     return overlap
 
 

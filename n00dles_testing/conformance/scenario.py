@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .journal import Journal
     from .subject import StoreSubject
 
-__all__ = ["Handle", "Scenario"]
+__all__ = ["Handle", "Scenario", "describe", "message_of", "where"]
 
 T = TypeVar("T")
 
@@ -115,7 +115,11 @@ class Scenario:
         return handle
 
     async def creates_or_refuses(self, inputs: Mapping[str, Any], run_id: str) -> Handle | Exception:
-        """Create as `create` does; return the exception if the store raised one instead."""
+        """Create as `create` does; return the exception if the store raised one instead.
+
+        Raises `BrokenClause` if the store cannot be opened: that refuses no run.
+        """
+        await self.open()
         try:
             return await self.create(inputs, run_id)
         except BrokenClause as refused:
@@ -140,8 +144,10 @@ class Scenario:
     async def late_save(self, handle: Handle, outputs: Mapping[str, Any]) -> bool:
         """Save what others have gone on with or deleted: what it changes, and may not, is for the check to say.
 
-        Returns False if the store raised an exception.
+        Returns False if the store raised an exception. Raises `BrokenClause` if it cannot be opened: that refuses no
+        save.
         """
+        await self.open()
         try:
             await self._save(handle, outputs)
         except BrokenClause as refused:
@@ -170,10 +176,14 @@ class Scenario:
         await self.open()
         return before is not self.raw
 
-    async def keeps_after_reopening(self, run_id: str) -> bool:
-        """Close and open again; return whether the store still has this run, for clauses that are not about that."""
+    async def keeps_after_reopening(self, *controls: str) -> bool:
+        """Close and open again; return whether the store still has these runs, for clauses that are not about that.
+
+        They are controls: runs in which nothing was done that the clause is about, saved in the same way else. What the
+        clause is about is then expected, and may not be its own control.
+        """
         await self.reopen()
-        return (await self.load(run_id)).record == self.acknowledged[run_id]
+        return all([(await self.load(run_id)).record == self.acknowledged[run_id] for run_id in controls])
 
     def elsewhere(self, *, fresh: bool = False) -> AbstractAsyncContextManager[Elsewhere]:
         """Return another process that opens the same location, started on entering.
@@ -304,10 +314,18 @@ class Scenario:
 
 def describe(error: BaseException) -> str:
     """Return the kind of an error and its message."""
-    text = str(error)
+    text = message_of(error)
     if len(text) > _SHOWN_OF_AN_ERROR:
         text = f"{text[:_SHOWN_OF_AN_ERROR]}… ({len(text)} characters)"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def message_of(error: BaseException) -> str:
+    """Return the message of an error, which may be one of a store whose `__str__` raises."""
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"(its message cannot be read: __str__ raises {type(broken).__name__})"
 
 
 def where(error: BaseException) -> tuple[tuple[str, str], ...]:

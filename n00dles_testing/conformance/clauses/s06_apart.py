@@ -55,17 +55,19 @@ async def runs_are_apart(subject: StoreSubject) -> None:
 
 async def _a_group(subject: StoreSubject, group: IdGroup) -> None:
     async with subject.scenario(f"ids that differ by {group.title}") as s:
-        await _are_apart(s, await _create_all(s, group))
+        control = await _with_a_plain_id(s)
+        await _are_apart(s, await _create_all(s, group), control)
 
 
 async def _paths(subject: StoreSubject) -> None:
     async with subject.scenario("ids that are paths") as s:
         await s.open()
         around = Surroundings(s)
+        control = await _with_a_plain_id(s)
         group = paths(subject.fresh_run_id(), str(around.root))
         handles = await _create_all(s, group, around)
         try:
-            await _are_apart(s, handles)
+            await _are_apart(s, handles, control)
         finally:
             around.expect_untouched(because="a run's id is a name, and leads nowhere")
 
@@ -111,8 +113,8 @@ def _is_a_clear_refusal(run_id: str, error: Exception) -> None:
         raise BrokenClause(f"the id {show(run_id)} raised {describe(error)}", (*details, *why))
 
 
-async def _are_apart(s: Scenario, handles: list[Handle]) -> None:
-    """Every run is its own; also when the first one is gone, and after a reopening that keeps the second one."""
+async def _are_apart(s: Scenario, handles: list[Handle], before: str) -> None:
+    """Every run is its own; also when the first one is gone, and after a reopening that keeps runs with plain ids."""
     for handle in handles:
         await s.expect_acknowledged(handle.run_id, because=f"it is one of {len(handles)} runs, each with its own id")
     if not handles:
@@ -121,7 +123,17 @@ async def _are_apart(s: Scenario, handles: list[Handle]) -> None:
     await s.delete(first)
     for run_id in others:
         await s.expect_acknowledged(run_id, because=f"only {show(first)} was deleted")
-    if not others or not await s.keeps_after_reopening(others[0]):
+    behind = await _with_a_plain_id(s)
+    if not others or not await s.keeps_after_reopening(before, behind):
         return
-    for run_id in others[1:]:
-        await s.expect_acknowledged(run_id, because=f"the store was opened again, and kept {show(others[0])}")
+    for run_id in others:
+        await s.expect_acknowledged(
+            run_id, because=f"the store was opened again, and kept runs with plain ids such as {show(before)}"
+        )
+
+
+async def _with_a_plain_id(s: Scenario) -> str:
+    """Create and save a run whose id looks like no other; return its id."""
+    handle = await s.create({"number": "plain"})
+    await s.save(handle, {"researcher": "plain facts"})
+    return handle.run_id

@@ -22,7 +22,7 @@ from ..subject import StoreSubject
 _CYCLES = 200
 _FEWEST_CYCLES = 20
 _BATCH = 25
-_SECONDS = 0.8
+_SECONDS = 3.0
 """Time for the cycles of a slow store: it gets fewer than 200, and the report says how many."""
 _WARM_UP = 5
 """Cycles after which a pool, a cache and whatever else is made once is there."""

@@ -7,9 +7,17 @@ import unicodedata
 from pathlib import Path
 from typing import ClassVar
 
-from .correct import JSONFiles
+from .correct import AppendOnlyLog, JSONFiles
 
-__all__ = ["CleansFileNames", "CutsLongIds", "DeletesWhatIsLike", "IgnoresCase", "NormalizesIds", "UsesIdsAsPaths"]
+__all__ = [
+    "CleansFileNames",
+    "CutsLongIds",
+    "DeletesWhatIsLike",
+    "IgnoresCase",
+    "IgnoresCaseWhenItReads",
+    "NormalizesIds",
+    "UsesIdsAsPaths",
+]
 
 _VARCHAR = 100
 
@@ -79,3 +87,15 @@ class DeletesWhatIsLike(JSONFiles):
             stored = bytes.fromhex(path.stem).decode()
             if pattern.fullmatch(stored):
                 super().delete(stored)
+
+
+class IgnoresCaseWhenItReads(AppendOnlyLog):
+    """Ids are apart as long as it is open; when it reads its file, `Run` and `run` have one place in its index."""
+
+    breaks: ClassVar[str | None] = "S06"
+
+    def replay(self, text: str) -> None:
+        """Apply every line, and keep the last one of all ids that differ by case."""
+        super().replay(text)
+        index = {run_id.upper(): (run_id, record) for run_id, record in self.runs.items()}
+        self.runs = dict(index.values())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from n00dles_testing.conformance import check_store
+from n00dles_testing.conformance.clauses import s06_apart
 from n00dles_testing.conformance.draw import Draw
 from n00dles_testing.conformance.expect import BrokenClause
-from n00dles_testing.conformance.ids import LENGTHS, groups_of_ids, ids_of_lengths, paths
+from n00dles_testing.conformance.ids import LENGTHS, IdGroup, groups_of_ids, ids_of_lengths, paths
 from n00dles_testing.conformance.surroundings import Surroundings
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
@@ -54,6 +56,7 @@ def test_a_refusal_that_is_unclear_late_or_does_not_last_is_a_fault(store: str, 
         ("UsesIdsAsPaths", "scenario ids that are paths", "what the store has touched outside its location is "),
         ("CleansFileNames", "scenario ids that differ by white space", "inputs['number'] is 'run "),
         ("IgnoresCase", "scenario ids that differ by case", "inputs['number'] is 'run 0', not 'run 1'"),
+        ("IgnoresCaseWhenItReads", "scenario ids that differ by case", "completed['researcher'] is missing"),
         ("NormalizesIds", "scenario ids that differ by Unicode form", "inputs['number'] is 'run 0', not 'run 1'"),
         ("CutsLongIds", "scenario ids that differ by length, or in the last character", "inputs['number'] is "),
         (
@@ -68,6 +71,18 @@ def test_a_run_that_is_mixed_up_is_told_with_the_ids(mutant: str, scenario: str,
 
     assert finding.story[0] == scenario
     assert finding.message.startswith(message)
+
+
+def test_two_ids_that_have_one_place_in_a_file_are_found_when_it_is_opened_again(tmp_path: Path) -> None:
+    subject = subject_in(tmp_path, f"{MUTANTS}:IgnoresCaseWhenItReads")
+    base = subject.fresh_run_id()
+    ids = tuple(f"{base}-{end}" for end in ("first", "second", "Second"))
+
+    asyncio.run(s06_apart._a_group(subject, IdGroup("case", ids)))
+
+    [finding] = subject.findings
+    assert finding.message.startswith("completed['researcher'] is missing")
+    assert "the store was opened again, and kept runs with plain ids such as 'run-test-" in finding.story[-1]
 
 
 def test_no_run_id_makes_a_story_unreadable() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from n00dles_testing.conformance import Clause, check_store
 from n00dles_testing.conformance.mutants import correct_stores
+from n00dles_testing.conformance.scenario import Scenario
 from n00dles_testing.conformance.spoil import spoil_run
 from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.target import StoreTarget
@@ -93,6 +95,25 @@ def test_a_scenario_in_which_the_store_raises_counts(tmp_path: Path) -> None:
     result = judged(check, tmp_path)
 
     assert (result.verdict, result.scenarios) == (Verdict.FAIL, 1)
+
+
+def test_a_store_that_cannot_be_opened_refuses_neither_an_id_nor_a_save(tmp_path: Path) -> None:
+    subject = subject_in(tmp_path, f"{HERE / 'hostile_stores.py'}:raises")
+    loaded: Any = None  # nothing can be
+    calls: dict[str, Callable[[Scenario], Awaitable[Any]]] = {
+        "an id": lambda s: s.creates_or_refuses({"topic": "cats"}, "run-a"),
+        "a save": lambda s: s.saves_or_refuses(loaded, {"node": 1}),
+        "a late save": lambda s: s.late_save(loaded, {"node": 1}),
+    }
+
+    async def check() -> None:
+        for title, call in calls.items():
+            async with subject.scenario(title) as s:
+                await call(s)
+
+    asyncio.run(check())
+
+    assert [finding.message for finding in subject.findings] == ["open raised RuntimeError: no database today"] * 3
 
 
 class Frozen:
