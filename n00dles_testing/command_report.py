@@ -10,11 +10,13 @@ import click
 
 from .conformance import implemented
 from .conformance.contract import LEVELS, level_title
+from .conformance.grade import grade
 from .conformance.sentences import SENTENCES
-from .report.check_report import UnreadableReportError, parse_check_report, read_check_report
+from .report.check_report import CheckReport, UnreadableReportError, parse_check_report, read_check_report
 from .report.html_page import render_page
 from .report.json_file import enveloped, written_whole
 from .report.page_view import ClauseText
+from .verdicts import ClauseResult
 
 __all__ = ["contract", "run_report", "written_page"]
 
@@ -25,12 +27,29 @@ def run_report(files: Sequence[Path], html_file: Path) -> int:
     Raises `click.UsageError` for a file that is no report of a check, or of another format version.
     """
     try:
-        reports = [read_check_report(file) for file in files]
+        reports = [_read(file) for file in files]
     except UnreadableReportError as error:
         raise click.UsageError(str(error)) from error
     is_written, said = written_whole(html_file, render_page(reports, contract()))
     click.echo(said, err=not is_written)
     return 0 if is_written else 1
+
+
+def _read(file: Path) -> CheckReport:
+    """Read a report whose level follows from its results. Raises `UnreadableReportError`."""
+    report = read_check_report(file)
+    results = [
+        ClauseResult(each.clause, each.title, each.verdict, each.reason, each.scenarios, each.seconds or 0.0)
+        for each in report.results
+    ]
+    level = grade(results).level
+    if report.level is not None and report.level > (level or 0):
+        shown = "no level" if level is None else f"level {level}"
+        raise UnreadableReportError(
+            f"{file} says level {report.level}, and its results show {shown}: it was changed, or is of a release with "
+            "another contract. Check the store again"
+        )
+    return report
 
 
 def written_page(path: Path, content: Mapping[str, Any]) -> str:

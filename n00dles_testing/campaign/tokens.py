@@ -50,8 +50,10 @@ class CampaignToken:
             packed = base64.b64decode(body.encode("ascii") + b"=" * (-len(body) % 4), altchars=b"-_", validate=True)
             unpacking = zlib.decompressobj()
             data = unpacking.decompress(packed, _MOST_BYTES)
-            if not unpacking.eof:
-                raise BadTokenError("the token is cut short, or too long; copy all of what stands after `replay`.")
+            if not unpacking.eof or unpacking.unused_data:
+                raise BadTokenError(
+                    "the token is cut short, too long, or something follows it; copy all of what stands after `replay`."
+                )
             form = json.loads(data)
             executor, family, rest = form["executor"], form["family"], form["rest"]
             texts = [family, *rest, *([] if executor is None else [executor])]

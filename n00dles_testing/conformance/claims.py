@@ -50,7 +50,9 @@ class Claims:
             form = tomllib.loads(path.read_text("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"the claims {path} cannot be read: {error.strerror}") from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except RecursionError as error:
+            raise ConfigurationError(f"the claims {path} are no TOML for this: they are nested too deep") from error
+        except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or an int of too many digits
             raise ConfigurationError(f"the claims {path} are no TOML: {error}") from error
         where = str(path)
         _only_known(form, _IN_FILE, where)
@@ -148,6 +150,8 @@ def _gaps(table: Mapping[str, Any], where: str) -> dict[str, str]:
     gaps = {}
     for name, reason in table.items():
         clause = name.upper()
+        if clause in gaps:
+            raise ConfigurationError(f"{where}: [known-gaps] names {clause} twice, also as {name!r}; keep one reason")
         if clause not in known:
             hint = " It belongs above the first [table] of the file." if name == "reader" else ""
             raise ConfigurationError(

@@ -91,15 +91,23 @@ def difference(wanted: Any, came: Any, path: str = "") -> str | None:
     if isinstance(wanted, str):
         return None if wanted == came else _difference_of_texts(wanted, came, path)
     # repr tells 0.0 from -0.0, which are equal.
-    return None if repr(wanted) == repr(came) else f"{path} is {show(came)}, not {show(wanted)}"
+    return None if _repr(wanted) == _repr(came) else f"{path} is {show(came)}, not {show(wanted)}"
 
 
 def show(value: Any) -> str:
-    """Return `repr(value)`, cut to a readable length."""
+    """Return `repr(value)`, cut to a readable length; of a value that has none, its type."""
     left_out: list[int] = []
-    text = repr(_clipped(value, left_out))
+    text = _repr(_clipped(value, left_out))
     length = len(text) + sum(left_out)
     return text if length <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({length} characters)"
+
+
+def _repr(value: Any) -> str:
+    """Return the repr: also what a store returned may have one that raises."""
+    try:
+        return repr(value)
+    except Exception as error:
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
 
 
 def _clipped(value: Any, left_out: list[int]) -> Any:
@@ -134,8 +142,8 @@ def _difference_of_texts(wanted: str, came: str, path: str) -> str:
 def _difference_of_dicts(wanted: dict[Any, Any], came: dict[Any, Any], path: str) -> str | None:
     for key, value in wanted.items():
         if key not in came:
-            return f"{path}[{key!r}] is missing; it should be {show(value)}"
-        if found := difference(value, came[key], f"{path}[{key!r}]"):
+            return f"{path}[{show(key)}] is missing; it should be {show(value)}"
+        if found := difference(value, came[key], f"{path}[{show(key)}]"):
             return found
     extra = next((key for key in came if key not in wanted), None)
-    return None if extra is None else f"{path}[{extra!r}] is {show(came[extra])}, and should not be there"
+    return None if extra is None else f"{path}[{show(extra)}] is {show(came[extra])}, and should not be there"

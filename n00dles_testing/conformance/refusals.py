@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .expect import BrokenClause
-from .scenario import Handle, Scenario, describe
+from .scenario import Handle, Scenario, describe, message_of
 
 __all__ = ["expect_named", "save_or_refusal", "text_of"]
 
@@ -37,7 +37,12 @@ def expect_named(error: Exception, name: str, kind: str) -> None:
 
 def text_of(error: BaseException) -> str:
     """Return all that an error says: its message, its notes, and those of the errors behind it."""
-    return "\n".join(part for each in _chain(error) for part in (str(each), *getattr(each, "__notes__", ())))
+    return "\n".join(part for each in _chain(error) for part in (message_of(each), *_notes(each)))
+
+
+def _notes(error: BaseException) -> list[str]:
+    notes = getattr(error, "__notes__", ())
+    return [note for note in notes if isinstance(note, str)] if isinstance(notes, list | tuple) else []
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

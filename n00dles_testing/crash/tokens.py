@@ -7,7 +7,6 @@ names is imported only when it is replayed, as `explore` imports what it is told
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import sys
@@ -19,7 +18,7 @@ from typing import Any, Self
 
 from .points import Plan, Point
 
-__all__ = ["BadTokenError", "Token", "below_here", "import_path"]
+__all__ = ["BadTokenError", "Token", "below_here", "import_path", "is_target"]
 
 _VERSION = 1
 _SHOWN = 24
@@ -70,7 +69,7 @@ class Token:
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise BadTokenError(f"{_short(text)} is damaged: {error}") from error
         texts = (token.target, token.mode, token.store or "", *token.path)
-        if not isinstance(token.inputs, dict) or not all(isinstance(each, str) for each in texts):
+        if not isinstance(token.inputs, dict) or not all(map(is_target, texts)):
             raise BadTokenError(f"{_short(text)} is damaged: its fields are of other types than they should be.")
         if any(os.path.isabs(folder) for folder in token.path):
             raise BadTokenError(f"{_short(text)} is damaged: the folders that it imports from are not relative.")
@@ -109,10 +108,14 @@ def _unpacked(text: str) -> Any:
         packed = base64.b64decode(text.encode("ascii") + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(packed, _MOST_BYTES)
-        if not unpacking.eof:
-            raise BadTokenError(f"{_short(text)} is cut short, or unpacks to more than {_MOST_BYTES} bytes.")
+        if not unpacking.eof or unpacking.unused_data:
+            raise BadTokenError(
+                f"{_short(text)} is cut short, or something follows it, or it unpacks to more than {_MOST_BYTES} bytes."
+            )
         return json.loads(data)
-    except (binascii.Error, zlib.error, UnicodeError, RecursionError, json.JSONDecodeError) as error:
+    except BadTokenError:
+        raise
+    except (zlib.error, RecursionError, ValueError) as error:  # ValueError: no base64, no JSON, too many digits
         raise BadTokenError(f"{_short(text)} is no token; copy all of what stands after `replay`.") from error
 
 
@@ -123,6 +126,14 @@ def below_here(target: str) -> str:
     if path.is_absolute() and path.suffix == ".py" and path.is_relative_to(Path.cwd()):
         return f"{os.path.relpath(path)}{colon}{name}"
     return target
+
+
+def is_target(value: object) -> bool:
+    """Whether it is a text that could name something on this system: without NUL, and no lone surrogate in it."""
+    try:
+        return isinstance(value, str) and b"\0" not in value.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _short(text: str) -> str:

@@ -133,9 +133,10 @@ def parse_check_report(form: Any) -> CheckReport:
     """Read the JSON form of a report. Raises `UnreadableReportError`, whose message continues the name of a file."""
     if not isinstance(form, Mapping) or form.get("format") != FORMAT:
         raise UnreadableReportError(f"is no report: its format is not {FORMAT!r}; write one with check --json")
-    if form.get("version") != FORMAT_VERSION:
+    version = form.get("version")
+    if type(version) is not int or version != FORMAT_VERSION:
         raise UnreadableReportError(
-            f"is a report of format version {form.get('version')!r}, written by {form.get('written_by')!r}; this "
+            f"is a report of format version {version!r}, written by {form.get('written_by')!r}; this "
             f"release reads version {FORMAT_VERSION}. Check the store again with this release, or use that one."
         )
     if form.get("kind") != "check":
@@ -143,8 +144,12 @@ def parse_check_report(form: Any) -> CheckReport:
     if not form.get("results"):
         raise UnreadableReportError("is an empty report: no clause was tried, so there is nothing to show")
     try:
-        return CheckReport.model_validate(form)
+        report = CheckReport.model_validate(form)
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False, include_input=False)
         place = ".".join(str(step) for step in first["loc"])
         raise UnreadableReportError(f"is a damaged report: {place}: {first['msg']}") from error
+    clauses = [each.clause for each in report.results]
+    if twice := next((clause for clause in clauses if clauses.count(clause) > 1), None):
+        raise UnreadableReportError(f"is a damaged report: it has two results of {twice}")
+    return report

@@ -149,9 +149,9 @@ def _groups() -> set[str]:
 
 def _complaint(operation: Any) -> str | None:
     """Return what is wrong with an operation, or None."""
-    if not isinstance(operation, dict) or operation.get("do") not in _FIELDS:
+    kind = operation.get("do") if isinstance(operation, dict) else None
+    if not isinstance(kind, str) or kind not in _FIELDS:
         return "does what nobody knows"
-    kind = operation["do"]
     if operation.keys() != {"do", *_FIELDS[kind]}:
         return f"({kind}) needs {', '.join(_FIELDS[kind]) or 'nothing'}, and has other fields"
     bad = [name for name in _FIELDS[kind] if not _is_good(kind, name, operation[name])]
@@ -175,7 +175,7 @@ def _is_good(kind: str, name: str, value: Any) -> bool:
         case "seconds":
             return type(value) is int and abs(value) <= _DAY * 365
         case "what":
-            return value in _WHATS[kind]
+            return isinstance(value, str) and value in _WHATS[kind]
         case _:
             return isinstance(value, list) and len(value) <= _MOST_NODES and all(map(_is_node, value))
 

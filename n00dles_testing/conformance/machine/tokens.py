@@ -7,13 +7,12 @@ that it names is imported only when it is replayed, as `check` does.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import zlib
 from dataclasses import dataclass
 from typing import Self
 
-from ...crash.tokens import BadTokenError, below_here
+from ...crash.tokens import BadTokenError, below_here, is_target
 from .operations import Plan, PlanError
 
 __all__ = ["PREFIX", "PlanToken"]
@@ -43,7 +42,7 @@ class PlanToken:
         if not isinstance(form, dict) or form.keys() != {"target", "seed", "plan"}:
             raise BadTokenError("the token is damaged, or of another release: it holds no sequence of operations.")
         target, seed = form["target"], form["seed"]
-        if not isinstance(target, str) or type(seed) is not int:
+        if not is_target(target) or type(seed) is not int:
             raise BadTokenError("the token is damaged: its store and its seed are of other types than they should be.")
         try:
             return cls(target, seed, Plan.from_dict(form["plan"]))
@@ -56,12 +55,14 @@ def _unpacked(body: str) -> object:
         packed = base64.b64decode(body.encode("ascii") + b"=" * (-len(body) % 4), altchars=b"-_", validate=True)
         unpacking = zlib.decompressobj()
         data = unpacking.decompress(packed, _MOST_BYTES)
-        if not unpacking.eof:
-            raise BadTokenError("the token is cut short, or too long; copy all of what stands after `replay`.")
+        if not unpacking.eof or unpacking.unused_data:
+            raise BadTokenError(
+                "the token is cut short, too long, or something follows it; copy all of what stands after `replay`."
+            )
         return json.loads(data)
     except BadTokenError:
         raise
-    except (binascii.Error, zlib.error, UnicodeError, RecursionError, ValueError) as error:
+    except (zlib.error, RecursionError, ValueError) as error:
         raise BadTokenError(
             f"this is no token of a state machine, or a damaged one ({type(error).__name__}); copy all of it."
         ) from error
