@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -13,10 +14,19 @@ from rich.text import Text
 from .conformance import Capability, Outcome, StoreReport, implemented
 from .conformance.contract import LEVELS, level_title
 from .conformance.gaps import GapState
+from .conformance.grade import spans
 from .conformance.sentences import SENTENCES
 from .report.escape import one_line
-from .report.terminal import StepDisplay, clause_line, clause_table, print_findings, print_notes
-from .verdicts import ClauseResult, Verdict
+from .report.terminal import (
+    StepDisplay,
+    clause_line,
+    clause_table,
+    print_findings,
+    print_line,
+    print_notes,
+    print_table,
+)
+from .verdicts import ClauseResult, Finding, Verdict
 
 __all__ = ["CheckProgress", "clause_list", "print_report"]
 
@@ -32,6 +42,9 @@ _OUTCOME_STYLES = {
 _WORK = {"S02": 2, "S03": 4, "S10": 2.5, "S11": 4, "S17": 7, "C03": 9, "C04": 9, "C05": 4.5, "C06": 8.5}
 """How long a clause takes on a store with files, as a multiple of the others: for the time that is left."""
 _A_PROBE = 0.3
+_CHANGING = re.compile(r"0x[0-9a-f]+|run-[\w-]+|\d+")
+"""Ids and numbers in the message of an error."""
+_LONG_VALUE = re.compile(r"(?<!\w)('[^'…]{40})[^'…]{20,}…?")
 
 
 class CheckProgress:
@@ -76,17 +89,44 @@ class CheckProgress:
 
 def print_report(console: Console, report: StoreReport) -> None:
     """Print all of a report, the level last: that is where the eye is when it ends."""
-    console.print(clause_table(_rows(report)))
+    print_table(console, clause_table(_rows(report)))
     if report.capabilities:
-        console.print(_capability_table(report.capabilities))
-    for result in report.results:
-        print_findings(console, result.findings[:1])
-        print_notes(console, [f"  also: {finding.story[0]}: {finding.message}" for finding in result.findings[1:]])
+        print_table(console, _capability_table(report.capabilities))
+    _print_stories(console, report)
     console.print()
     # The first note was shown at the start.
     print_notes(console, [one_line(note) for note in [*report.notes[1:], *_said(report)]])
-    console.print(_grade(report))
+    print_line(console, _grade(report))
     _print_problems(console, report)
+
+
+def _print_stories(console: Console, report: StoreReport) -> None:
+    """Print the story of each clause that fails; of those that fail by one and the same error, the first one's.
+
+    A store that raises at every call would else tell it twenty times.
+    """
+    alike: dict[str, list[str]] = {}
+    for result in report.results:
+        if result.findings:
+            alike.setdefault(_error(result.findings[0]) or result.clause, []).append(result.clause)
+    for result in report.results:
+        error = _error(result.findings[0]) if result.findings else ""
+        same = alike.get(error or result.clause, [])
+        if result.clause not in same[:1]:
+            continue
+        print_findings(console, result.findings[:1])
+        others = [finding for finding in result.findings[1:] if not error or _error(finding) != error]
+        print_notes(console, [f"  also: {finding.story[0]}: {finding.message}" for finding in others])
+        if more := len(result.findings) - 1 - len(others):
+            print_notes(console, [f"  also in {more} more scenario{'' if more == 1 else 's'}, by the same error"])
+        if same[1:]:
+            print_notes(console, [f"  also {spans(same[1:])}, by the same error; --clause tells the story of each"])
+
+
+def _error(finding: Finding) -> str:
+    """Return the error that was raised, without what changes from call to call; empty if it is no error."""
+    _, raised, error = finding.message.partition("raised ")
+    return raised and _CHANGING.sub("…", error)
 
 
 def clause_list() -> str:
@@ -107,7 +147,7 @@ def _rows(report: StoreReport) -> Iterable[ClauseResult]:
     known = {gap.clause: gap.reason for gap in report.gaps if gap.state is GapState.KNOWN}
     first: dict[str, str] = {}
     for result in report.results:
-        reason = result.reason
+        reason = _LONG_VALUE.sub(r"\1…", result.reason)
         if result.clause in known:
             reason = f"known gap: {known[result.clause]}; {reason}"
         elif result.verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN) and reason in first:
@@ -137,7 +177,8 @@ def _grade(report: StoreReport) -> Text:
     first, _, rest = report.grade.text.partition("\n")
     style = "bold red" if not report.ok else "bold green" if report.grade.level else "bold"
     passed = sum(result.verdict is Verdict.PASS for result in report.results)
-    tried = f"of {len(report.results)} clauses tried, {passed} passed in {report.seconds:.1f} s"
+    count = len(report.results)
+    tried = f"of {count} clause{'' if count == 1 else 's'} tried, {passed} passed in {report.seconds:.1f} s"
     return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{tried}", "")
 
 
@@ -151,6 +192,8 @@ def _said(report: StoreReport) -> list[str]:
     said = [gap.text for gap in report.gaps if gap.ok]
     if report.level_text and report.level_kept is not False:
         said.append(report.level_text)
+    if report.unprobed:
+        said.append(report.unprobed)
     if report.reader is not None and not report.reader.fault:
         records = "1 record" if report.reader.compared == 1 else f"{report.reader.compared} records"
         said.append(f"{records} compared with what the out-of-band reader {report.reader.name} saw")

@@ -10,7 +10,7 @@ from .capabilities import Capability
 from .claims import Claims
 from .contract import LEVELS, level_title
 from .gaps import Gap, GapState
-from .grade import Grade, counts_for, grade
+from .grade import Grade, counts_for, grade, settled
 from .registry import implemented
 
 __all__ = ["Grade", "ReaderReport", "StoreReport", "grade"]
@@ -60,16 +60,22 @@ class StoreReport:
     reader: ReaderReport | None = None
     shares_data: str = ""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "results", settled(self.results))
+
     @property
     def ok(self) -> bool:
-        """Whether at least one clause has passed, and there is no `problem`."""
-        return any(result.verdict is Verdict.PASS for result in self.results) and not self.problems
+        """Whether there is no `problem`."""
+        return not self.problems
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """All that makes the run fail, a sentence each: known gaps are none, claims that are not kept are."""
+        """All that makes the run fail, a sentence each: known gaps are none, claims that are not kept are.
+
+        That nothing has passed is one, too: a run that has shown nothing is no success.
+        """
         excused = {gap.clause for gap in self.gaps if gap.state is GapState.KNOWN}
-        return (
+        found = (
             *([self.shares_data] if self.shares_data else []),
             *(
                 f"{each.clause} {each.verdict.value}"
@@ -81,6 +87,9 @@ class StoreReport:
             *([self.level_text] if self.level_kept is False else []),
             *([self.reader.fault] if self.reader is not None and self.reader.fault else []),
         )
+        if found or any(result.verdict is Verdict.PASS for result in self.results):
+            return found
+        return ("no clause passed, so nothing was shown",)
 
     @property
     def level_kept(self) -> bool | None:
@@ -100,6 +109,14 @@ class StoreReport:
         if any(id_ not in tried for _, id_ in wanted):
             return None
         return None if all(counts_for(level, tried[id_]) for level, id_ in wanted) else False
+
+    @property
+    def unprobed(self) -> str:
+        """Say that capabilities are claimed, and were not probed; empty if that is not so."""
+        if self.capabilities or not self.claims.capabilities:
+            return ""
+        names = ", ".join(self.claims.capabilities)
+        return f"claimed: {names}; not probed, since only a part was asked for"
 
     @property
     def level_text(self) -> str:

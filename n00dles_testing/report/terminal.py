@@ -14,7 +14,7 @@ from typing import IO, Self
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -30,7 +30,9 @@ __all__ = [
     "exploration_line",
     "exploration_table",
     "print_findings",
+    "print_line",
     "print_notes",
+    "print_table",
 ]
 
 _STYLES = {
@@ -64,6 +66,29 @@ def console_for(stream: IO[str] | None = None) -> Console:
     return console
 
 
+class _Counted(ProgressColumn):
+    """How many have ended; nothing before it is known how many there are."""
+
+    def __init__(self, unit: str) -> None:
+        self._unit = unit
+        super().__init__()
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.fields['ended']}/{task.fields['of']} {self._unit}")
+
+
+class _TimeLeft(ProgressColumn):
+    """The time that is left, as far as it can be told."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        if task.finished or task.total is None or task.time_remaining is None:
+            return Text("")
+        minutes, seconds = divmod(int(task.time_remaining), 60)
+        return Text(f"{minutes}:{seconds:02} left", "progress.remaining")
+
+
 class StepDisplay:
     """Shows a number of steps of which one is going on: `with StepDisplay(console) as display: …`.
 
@@ -78,9 +103,8 @@ class StepDisplay:
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[ended]}/{task.fields[of]} " + unit),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            TextColumn("left"),
+            _Counted(unit),
+            _TimeLeft(),
             console=console,
             transient=True,
             disable=not self._live,
@@ -125,7 +149,7 @@ class StepDisplay:
 
     def say(self, line: Text) -> None:
         """Print a line above the progress."""
-        self._progress.console.print(line)
+        print_line(self._progress.console, line)
 
     def _count(self, steps: int, work: float) -> None:
         self._ended += steps
@@ -198,7 +222,7 @@ def print_findings(console: Console, findings: Iterable[Finding]) -> None:
         console.print()
         heading = Text(f"{one_line(finding.clause)}  ", "bold red")
         heading.append(one_line(finding.message), "bold")
-        console.print(heading)
+        print_line(console, heading)
         for line in finding.story:
             _print_indented(console, escaped(line))
         if finding.replay:
@@ -209,7 +233,23 @@ def print_findings(console: Console, findings: Iterable[Finding]) -> None:
 def print_notes(console: Console, notes: Iterable[str]) -> None:
     """Print sentences, one a line."""
     for note in notes:
-        console.print(Text(escaped(note), "dim"))
+        print_line(console, Text(escaped(note), "dim"))
+
+
+def print_line(console: Console, line: Text) -> None:
+    """Print a line: broken between words on a terminal, whole in a log, where it can be searched."""
+    console.print(line, soft_wrap=not console.is_terminal)
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table; in a log without the spaces that would fill its lines."""
+    if console.is_terminal:
+        console.print(table)
+        return
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        console.print(Text.from_ansi(line.rstrip()), soft_wrap=True)
 
 
 def _print_indented(console: Console, text: str) -> None:

@@ -187,7 +187,9 @@ def test_a_terminal_shows_how_far_it_is_and_keeps_only_what_failed(monkeypatch: 
 
     shown = text_of(console)
     assert "S05 1: [bold]a scen" in shown
-    assert "left" in shown
+    assert "2/2 clauses" in shown
+    assert "/? " not in shown
+    assert "left" not in shown.rpartition("2/2 clauses")[2]
     assert "FAIL" in shown
     assert "PASS" not in shown
 
