@@ -8,6 +8,10 @@ from ..registry import clause
 from ..subject import StoreSubject
 from ..values import MAY_BE_REFUSED, NUMBERS, OUTPUTS, TEXTS
 
+_STEPS = (1, 30, 60, 8, 1, 1, 1, 98, 100, 100)
+"""How many nodes each save of a long run adds: one at a time around the hundredth, and many at once."""
+_RUNS = 120
+
 
 @clause("S02", level=1, title="what was saved comes back")
 async def what_was_saved_comes_back(subject: StoreSubject) -> None:
@@ -18,7 +22,8 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
     (and be paid for) again, one that sorts nodes by name hands the wrong "previous output" to the next. Texts are tried
     with white space around them, in the two Unicode forms, and looking like numbers or nothing; numbers at the edges of
     what a double or 64 bits hold. For some of these a store may have no room: it may refuse to save them, if the run
-    then stays as it was.
+    then stays as it was. A run of 400 nodes comes back whole, and 120 runs are all there beside each other: a page, a
+    batch or a cache of a hundred is full before that.
 
     Seen in: HomericIntelligence/Scylla PR #368 (all runs again, a lookup never matched), langchain-ai/langgraph #9021
     and #8388 (values come back as None), dbos-inc/dbos-transact-py #688 (recorded in one order, recovered in another).
@@ -34,7 +39,9 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
     await _order_over_saves(subject)
     await _order_within_a_save(subject)
     await _many_nodes(subject)
+    await _a_long_run(subject)
     await _runs_side_by_side(subject)
+    await _many_runs(subject)
     for _ in range(3):
         await _drawn(subject)
     await _note_whether_revisions_are_kept(subject)
@@ -132,6 +139,31 @@ async def _many_nodes(subject: StoreSubject) -> None:
             await s.save(handle, {name: {"by": name, "nothing": None} for name in names[start : start + 8]})
 
         await s.expect_acknowledged(handle.run_id, because="every save was acknowledged")
+
+
+async def _a_long_run(subject: StoreSubject) -> None:
+    async with subject.scenario(f"{sum(_STEPS)} nodes, saved in {len(_STEPS)} steps, each through a fresh handle") as s:
+        short, run_id = await s.create(), (await s.create()).run_id
+        await s.save(short, {"node": "of a short run"})
+        done = 0
+        for step in _STEPS:
+            handle = await s.load(run_id)
+            await s.save(handle, {f"node-{done + number}": {"number": done + number} for number in range(step)})
+            done += step
+            await s.expect_acknowledged(run_id, because=f"every save was acknowledged, of {done} nodes")
+
+        if await s.keeps_after_reopening(short.run_id):
+            await s.expect_acknowledged(run_id, because="the store was opened again, and kept a short run")
+
+
+async def _many_runs(subject: StoreSubject) -> None:
+    async with subject.scenario(f"{_RUNS} runs beside each other") as s:
+        handles = [await s.create({"number": number}) for number in range(_RUNS)]
+        for number, handle in enumerate(handles):
+            await s.save(handle, {"researcher": {"number": number}})
+
+        for handle in handles:
+            await s.expect_acknowledged(handle.run_id, because="it was saved, and never deleted")
 
 
 async def _runs_side_by_side(subject: StoreSubject) -> None:

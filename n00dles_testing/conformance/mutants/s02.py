@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 
 from .correct import JSONFiles
 
-__all__ = ["DropsWhatLooksEmpty", "OrdersByName", "RoundsToDoubles", "StripsTexts"]
+__all__ = [
+    "DropsWhatLooksEmpty",
+    "KeepsAHundredNodes",
+    "KeepsAHundredRuns",
+    "OrdersByName",
+    "RoundsToDoubles",
+    "StripsTexts",
+]
+
+_PAGE = 100
 
 
 class DropsWhatLooksEmpty(JSONFiles):
@@ -24,6 +33,33 @@ class DropsWhatLooksEmpty(JSONFiles):
         record["completed"] = {node: output for node, output in record["completed"].items() if output}
         record["order"] = [node for node in record["order"] if node in record["completed"]]
         return record
+
+
+class KeepsAHundredNodes(JSONFiles):
+    """Reads the nodes of a run as a page of a hundred, and never asks for the next page."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def read(self, run_id: str) -> Any:
+        """Return the first page."""
+        record = super().read(run_id)
+        if record is not None:
+            record["order"] = record["order"][:_PAGE]
+            record["completed"] = {node: record["completed"][node] for node in record["order"]}
+        return record
+
+
+class KeepsAHundredRuns(JSONFiles):
+    """Has a limit, as a cache has: the run that was saved longest ago makes room for a new one."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, and remove what is over the limit."""
+        super().write(run_id, record)
+        runs = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        for path in runs[:-_PAGE]:
+            path.unlink()
 
 
 class OrdersByName(JSONFiles):
