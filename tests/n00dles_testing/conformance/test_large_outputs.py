@@ -16,6 +16,8 @@ from n00dles_testing.conformance.records import show
 from n00dles_testing.conformance.sizes import names_size_and_limit
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
+from .test_what_counts import subject_in
+
 HERE = f"{Path(__file__)}"
 MB = 1024 * 1024
 LIMIT = 400 * 1024
@@ -93,12 +95,23 @@ def test_one_of_the_two_is_not_both(text: str) -> None:
     assert not names_size_and_limit(text, MB)
 
 
-def test_where_memory_is_short_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_memory_is_short_the_largest_size_is_left_out_and_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(s11_large_outputs, "_free_memory", lambda: 200 * MB)
+    subject = subject_in(Path("unused"))
 
-    s11_large_outputs._require_memory("16 MB", 16 * MB)
-    with pytest.raises(MisuseError, match=r"64 MB was not tried: 200 MB of memory are free, and .* may take 768 MB"):
-        s11_large_outputs._require_memory("64 MB", 64 * MB)
+    tried = [title for title, size in s11_large_outputs._SIZES if s11_large_outputs._has_memory(subject, title, size)]
+
+    assert tried == ["100 KB", "1 MB", "16 MB"]
+    assert subject.notes == [
+        "64 MB was not tried: 200 MB of memory are free, and an output of that size with its copies may take 768 MB"
+    ]
+
+
+def test_where_there_is_no_memory_for_16_mb_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(s11_large_outputs, "_free_memory", lambda: 100 * MB)
+
+    with pytest.raises(MisuseError, match=r"16 MB was not tried: 100 MB of memory are free, and .* may take 192 MB"):
+        s11_large_outputs._has_memory(subject_in(Path("unused")), "16 MB", 16 * MB)
 
 
 @pytest.mark.parametrize("length", [10, 1000, 100_000, 100_001, MB])
