@@ -12,6 +12,7 @@ from n00dles.context import PipelineContext
 from .damage import Damage, holds
 from .elsewhere import Elsewhere
 from .expect import BrokenClause
+from .instance import Instance
 from .records import Record, UnreadableReplyError, difference, show
 from .refusals import text_of
 from .scenario import Scenario, describe
@@ -56,37 +57,39 @@ async def load(s: Scenario, other: Elsewhere, run: StoredRun, inputs: dict[str, 
         if not any(f"was killed by {signal}" in broken.message for signal in _SIGNALS_OF_A_CUT_MAP):
             raise
         return Came()
-    return _told(s, form, f"load_or_create({show(run.run_id)}, {show(inputs)})")
+    return _told(s, form, run.run_id, f"load_or_create({show(run.run_id)}, {show(inputs)})")
 
 
 async def load_a_run(target: StoreTarget, location: str | None, run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
     """Open the store and load a run; a procedure for another process."""
+    return await _used(target, location, run_id, inputs, saves=False)
+
+
+async def run_again(target: StoreTarget, location: str | None, run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Load the run, and save what has come, as a following run does; a procedure for another process.
+
+    Where the load raises, there is nothing to save: an executor stops there.
+    """
+    return await _used(target, location, run_id, inputs, saves=True)
+
+
+async def _used(
+    target: StoreTarget, location: str | None, run_id: str, inputs: dict[str, Any], *, saves: bool
+) -> dict[str, Any]:
     instance = None
     try:
         instance = await target.open(location)
-        return await _loaded(instance, run_id, inputs)
+        came, context = await _loaded(instance, run_id, inputs)
+        if saves and context is not None:
+            came["saved"] = await _saved(instance, run_id, context)
     except Exception as error:
         return _raised(error)
+    else:
+        return came
     finally:
         if instance is not None:
             with suppress(Exception):
                 await instance.close()
-
-
-async def run_again(target: StoreTarget, location: str | None, run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """Load the run, and save it whatever has come, as a following run does; a procedure for another process."""
-    came = await load_a_run(target, location, run_id, inputs)
-    with suppress(Exception):
-        instance = await target.open(location)
-        try:
-            context = PipelineContext(run_id, inputs)
-            with suppress(Exception):
-                context = instance.context(await instance.load_or_create(run_id, inputs), run_id)
-            context.checkpoint("following", "run")
-            await instance.save(run_id, context)
-        finally:
-            await instance.close()
-    return came
 
 
 def fault_of(came: Came, damage: Damage, run: StoredRun, runs: StoredRuns) -> str | None:
@@ -119,10 +122,10 @@ def is_older(came: Came, run: StoredRun) -> bool:
 
 
 async def expect_it_stays(s: Scenario, other: Elsewhere, runs: StoredRuns, damage: Damage, run: StoredRun) -> None:
-    """Have a following run load and save what has raised: it raises again, and the damaged bytes stay."""
+    """Have a following run load what has raised, and save if that gives a run: it raises again, and the bytes stay."""
     assert s.location is not None
     form = await other.perform(run_again, run_id=run.run_id, inputs=OTHER_INPUTS)
-    came = _told(s, form, f"once more: load_or_create({show(run.run_id)}, {show(OTHER_INPUTS)}), and a save")
+    came = _told(s, form, run.run_id, f"once more: load_or_create({show(run.run_id)}, {show(OTHER_INPUTS)})")
     began_anew = came.record is not None and not came.is_exactly(run)
     fault = "the damaged run raised once, and then began anew" if began_anew else None
     s.expect(str(came)).has_no(fault, allowed=ERROR, because=WHY)
@@ -138,23 +141,37 @@ async def expect_it_stays(s: Scenario, other: Elsewhere, runs: StoredRuns, damag
     )
 
 
-def _told(s: Scenario, form: dict[str, Any], call: str) -> Came:
+def _told(s: Scenario, form: dict[str, Any], run_id: str, call: str) -> Came:
     if "unreadable" in form:
         raise BrokenClause(form["unreadable"], (("allowed", ERROR), ("came", "no run, and no error"), ("why", WHY)))
     record = Record.from_dict(form["record"]) if "record" in form else None
     came = Came(record, form.get("error", ""), form.get("says", ""))
     s.tell(f"{call} → {came}")
+    if "saved" in form:
+        s.tell(f"save({show(run_id)}) of what that gave, with one more output → {form['saved']}")
     return came
 
 
-async def _loaded(instance: Any, run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
+async def _loaded(
+    instance: Instance, run_id: str, inputs: dict[str, Any]
+) -> tuple[dict[str, Any], PipelineContext | None]:
     reply = await instance.load_or_create(run_id, inputs)
     try:
         record = Record.read(reply).to_dict()
     except UnreadableReplyError as error:
-        return {"unreadable": str(error)}
-    instance.context(reply, run_id)
-    return {"record": json.loads(json.dumps(record, default=repr))}
+        return {"unreadable": str(error)}, None
+    context = instance.context(reply, run_id)
+    return {"record": json.loads(json.dumps(record, default=repr))}, context
+
+
+async def _saved(instance: Instance, run_id: str, context: PipelineContext) -> str:
+    """Save a run with one more output; return what came, for the story."""
+    try:
+        context.checkpoint("following", "run")
+        await instance.save(run_id, context)
+    except Exception as error:
+        return f"raised {describe(error)}"
+    return "acknowledged"
 
 
 def _raised(error: Exception) -> dict[str, Any]:

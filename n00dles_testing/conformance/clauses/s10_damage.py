@@ -28,10 +28,10 @@ async def damage_is_an_error(subject: StoreSubject) -> None:
     another's. Then the run is loaded, with other inputs than its own.
 
     Allowed is an error, of any class (one that names neither the run nor its file is noted), or exactly the run as it
-    was acknowledged: then the damage did no harm. Where an error came, the run is loaded and saved once more, as a
-    following run does: the error stays, and so do the damaged bytes. A run whose own files are whole comes as it was,
-    or an error does, which is noted. What is not allowed: a first run, a state that was never saved, an older state
-    (unless a file was cut), a node or an input that is missing or of another type.
+    was acknowledged: then the damage did no harm. Where an error came, the run is loaded once more, as a following run
+    does, which saves only what a load has given: the error stays, and so do the damaged bytes. A run whose own files
+    are whole comes as it was, or an error does, which is noted. What is not allowed: a first run, a state that was
+    never saved, an older state (unless a file was cut), a node or an input that is missing or of another type.
 
     What no store can see is noted, and no fault. A bit that is flipped inside a text leaves a valid text: only a
     checksum shows it. A file that ends early, as a log does that was torn by a power cut, may give an older state,

@@ -10,8 +10,8 @@ from .correct import AppendOnlyLog, JSONFiles
 
 __all__ = [
     "BelievesTheNameOfTheFile",
+    "MarksWhatIsDamaged",
     "MovesDamageAside",
-    "SavesOverDamage",
     "SkipsDamagedLines",
     "SkipsLaterVersions",
     "TakesDamageForAFirstRun",
@@ -48,17 +48,18 @@ class MovesDamageAside(JSONFiles):
             raise
 
 
-class SavesOverDamage(JSONFiles):
-    """A load raises; a save takes what it cannot read for nothing, and writes the context that it has."""
+class MarksWhatIsDamaged(JSONFiles):
+    """Raises each time, and has put a mark in the place of the record: nobody can restore what was left of it."""
 
     breaks: ClassVar[str | None] = "S10"
 
-    def save(self, run_id: str, context: Any) -> None:
-        """Merge with what is stored, if it can be read."""
+    def parsed(self, run_id: str, path: Path) -> Any:
+        """Return the record, or mark it as damaged."""
         try:
-            super().save(run_id, context)
+            return super().parsed(run_id, path)
         except ValueError:
-            self.write(run_id, self.kept(context))
+            path.write_text("damaged")
+            raise
 
 
 class BelievesTheNameOfTheFile(JSONFiles):

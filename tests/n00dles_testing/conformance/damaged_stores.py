@@ -106,3 +106,13 @@ class KeepsItsFilesElsewhere(JSONFiles):
         elsewhere = Path(f"{folder}-elsewhere")
         elsewhere.mkdir(exist_ok=True)
         super().__init__(str(elsewhere))
+
+
+class SavesOverDamage(JSONFiles):
+    """A load raises; a save takes what it cannot read for nothing. Whose load has raised has nothing to save."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        try:
+            super().save(run_id, context)
+        except ValueError:
+            self.write(run_id, self.kept(context))
