@@ -22,6 +22,7 @@ _DESCRIPTORS = "/dev/fd"
 _TASKS = "/proc/self/task"
 _SHOWN_WARNINGS = 3
 _POLL_SECONDS = 0.02
+_INPUTS = {"topic": "cats"}
 
 _kept: list[Any] = []
 
@@ -93,11 +94,20 @@ async def keep_open(target: StoreTarget, location: str | None) -> dict[str, Any]
 
 
 async def _cycle(target: StoreTarget, location: str | None, run_id: str, number: int) -> None:
+    """Use every method: a run is loaded and saved, saved from an older state, and another one is made and deleted."""
     instance = await target.open(location)
     try:
-        context = instance.context(await instance.load_or_create(run_id, {"topic": "cats"}), run_id)
+        context = instance.context(await instance.load_or_create(run_id, _INPUTS), run_id)
+        older = instance.context(await instance.load_or_create(run_id, _INPUTS), run_id)
         context.checkpoint(f"node{number:03}", {"text": f"of cycle {number}"})
         await instance.save(run_id, context)
+        with suppress(Exception):  # whether it is refused or merged is for S08
+            older.checkpoint(f"older{number:03}", {"text": f"of cycle {number}"})
+            await instance.save(run_id, older)
+        # Under one id, so that a mark of what was deleted is one.
+        short = f"{run_id.rpartition('-')[0]}-short"
+        await instance.load_or_create(short, _INPUTS)
+        await instance.delete(short)
     finally:
         await instance.close()
 

@@ -37,11 +37,11 @@ _SHOWN = 3
 async def quiet(subject: StoreSubject) -> None:
     """Over 200 cycles of open, use and close nothing piles up; between two calls no transaction is open.
 
-    A process of its own opens the store, loads a run, saves it, and closes the store, again and again. The number of
-    its descriptors (files and connections) and of its threads may grow at first, not with the cycles. What nobody
-    closed, Python tells by a `ResourceWarning`. When the runs are deleted, the location has no more files than before,
-    and so has the folder for temporary files. A store that is slow gets fewer cycles, 20 at least, and the report says
-    so.
+    A process of its own opens the store, loads a run, saves it, saves it once more from an older state, creates another
+    run, deletes that, and closes the store, again and again. The number of its descriptors (files and connections) and
+    of its threads may grow at first, not with the cycles. What nobody closed, Python tells by a `ResourceWarning`. When
+    the runs are deleted, the location has no more files than before, and so has the folder for temporary files. A store
+    that is slow gets fewer cycles, 20 at least, and the report says so.
 
     Then one process sits idle between its calls, as it does for minutes while a model answers: after a creation, a
     load, a save and a delete. Meanwhile a second process saves the same run and another one. A transaction that the
@@ -72,7 +72,7 @@ async def _open_use_and_close(s: Scenario, temporary: str) -> None:
         before = _files(s.location, temporary)
         run_ids = [s.subject.fresh_run_id() for _ in range(-(-_CYCLES // _BATCH))]
         s.acknowledged.update((run_id, Record.new({"topic": "cats"})) for run_id in run_ids)
-        s.tell("each cycle: open, load_or_create, complete a node, save, close")
+        s.tell("each cycle: open, load_or_create twice, save, save what is older, create and delete a short run, close")
         samples = await _samples(s, other, run_ids, temporary)
         for run_id in run_ids:
             await other.delete(run_id)

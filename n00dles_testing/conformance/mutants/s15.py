@@ -9,11 +9,13 @@ import tempfile
 import threading
 from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles
+from .correct import AppendOnlyLog, FilesWithRevisions, JSONFiles
 from .correct_sqlite import SQLiteRollback
 
 __all__ = [
     "ClosesAtExit",
+    "KeepsWhatItDeletesOpen",
+    "KeepsWhatItRefusesOpen",
     "LeavesItToTheCollector",
     "LeavesLockFiles",
     "ReadsInAnOpenTransaction",
@@ -31,6 +33,30 @@ class ClosesAtExit(SQLiteRollback):
         self.statistics = sqlite3.connect(self.path, check_same_thread=False)
         self.statistics.execute("PRAGMA schema_version")
         atexit.register(self.statistics.close)
+
+
+class KeepsWhatItDeletesOpen(JSONFiles):
+    """Opens the folder to sync it after a removal, and does not close it: one descriptor for each run deleted."""
+
+    breaks: ClassVar[str | None] = "S15"
+
+    def delete(self, run_id: str) -> None:
+        """Remove the file, and sync the folder once more."""
+        super().delete(run_id)
+        os.fsync(os.open(self.folder, os.O_RDONLY))
+
+
+class KeepsWhatItRefusesOpen(FilesWithRevisions):
+    """Opens the run's file to compare, and closes it only if the save goes on: an error leaves it open."""
+
+    breaks: ClassVar[str | None] = "S15"
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Save with the file open."""
+        compared = os.open(self.path(run_id), os.O_RDONLY) if self.path(run_id).exists() else None
+        super().save(run_id, context)
+        if compared is not None:
+            os.close(compared)
 
 
 class LeavesItToTheCollector(AppendOnlyLog):
