@@ -1,7 +1,8 @@
 """A few calls of a store in a process of its own, one of them disturbed: killed inside, or met by a fault.
 
 `play` is the procedure (see `Elsewhere.perform`). Steps are plain dicts, `{"do": "save", "run": …, "outputs": …}`; the
-first opens the store. A disturbance is a plain dict, too:
+first opens the store. A step may name its `worker`: each works on contexts of its own. A disturbance is a plain dict,
+too:
 
 - `{"by": "count"}`: nothing is disturbed; it is counted what could be.
 - `{"by": "kill", "number": n}`: SIGKILL before the n-th call to the outside; 0: before the store is called at all.
@@ -92,7 +93,7 @@ class _Player:
         self._target = target
         self._location = location
         self._instance: Instance | None = None
-        self._contexts: dict[str, PipelineContext] = {}
+        self._contexts: dict[tuple[str, str], PipelineContext] = {}
 
     async def outcome(self, step: Step) -> dict[str, Any]:
         try:
@@ -104,14 +105,15 @@ class _Player:
         if self._instance is None:
             self._instance = await self._target.open(self._location)
         run_id = step["run"]
+        key = (run_id, step.get("worker", ""))
         match step["do"]:
             case "load_or_create":
                 reply = await self._instance.load_or_create(run_id, dict(step["inputs"]))
                 record = Record.read(reply)
-                self._contexts[run_id] = self._instance.context(reply, run_id)
+                self._contexts[key] = self._instance.context(reply, run_id)
                 return {"record": record.to_dict()}
             case "save":
-                context = self._contexts[run_id]
+                context = self._contexts[key]
                 for node, output in step["outputs"].items():
                     if node not in context.completed:  # it is when the same context is saved again
                         context.checkpoint(node, output)

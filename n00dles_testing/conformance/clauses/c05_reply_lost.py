@@ -16,10 +16,12 @@ from ..deeds import (
 from ..durability import require_durable
 from ..records import Record
 from ..registry import clause
+from ..retried_saves import retried_after_another_worker
 from ..spread import spread
 from ..subject import StoreSubject
 
-_TITLES = ("the creation of a run", "a first save", "a later save", "a delete")
+_LATER = "a later save"
+_TITLES = ("the creation of a run", "a first save", _LATER, "a delete")
 _MOST: dict[Literal["lose", "fail"], int] = {"lose": 6, "fail": 4}
 _FAULTS = ("EIO", "ENOSPC")
 _AGAIN = "the call raised, and was made again: it is done, and done once"
@@ -36,6 +38,9 @@ async def made_again(subject: StoreSubject) -> None:
     succeed: a store may not take its own landed save for somebody else's. Then the run is exactly as after one call,
     each node once in the order; it can be saved on, and is there in another process. The same holds for a creation,
     which gives the same run again, and for a delete.
+
+    That a save is in doubt is no leave to overwrite: another worker may have loaded the run and saved it in between.
+    Then the save that is made again is refused, or merged, and what the other worker saved stays.
 
     Only what can happen is done: SQLite undoes a statement that fails, so only its commits lose their reply, and a file
     that was not opened is not open. Lost replies of a network are for W06.
@@ -55,6 +60,8 @@ async def made_again(subject: StoreSubject) -> None:
             counted += len(names)
             for number in spread(len(names), most):
                 tried[by] += await _again_after(subject, title, by, number, names[number - 1])
+        if title == _LATER:
+            await retried_after_another_worker(subject, came["counted"])
     if not sum(tried.values()) and not subject.findings:
         raise nothing_tried(subject, counted, "no call of the store was made to fail")
     subject.notes.append(f"failed {tried['fail']} times before, and {tried['lose']} times after its work was done")

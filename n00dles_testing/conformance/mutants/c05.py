@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from .correct import FilesWithRevisions, JSONFiles
+from .correct import FilesWithRevisions, JSONFiles, merged, record_of
 
-__all__ = ["IsStillDeleting", "TakesItsOwnSaveForAnothers"]
+__all__ = ["IsStillDeleting", "LandsWithTheNextSave", "TakesItsOwnSaveForAnothers"]
 
 
 class TakesItsOwnSaveForAnothers(FilesWithRevisions):
@@ -20,6 +20,29 @@ class TakesItsOwnSaveForAnothers(FilesWithRevisions):
     def has_landed(self, context: Any, stored: dict[str, Any]) -> bool:
         """Never ask."""
         return False
+
+
+class TakesAnySaveForItsOwn(FilesWithRevisions):
+    """A save that is made again after an error is not compared with what is stored: whatever is there must be its own.
+
+    Another worker that has saved in between loses its nodes.
+    """
+
+    breaks: ClassVar[str | None] = "C05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.in_doubt: list[Any] = []
+
+    def continues(self, context: Any, stored: dict[str, Any]) -> bool:
+        """Whether a context is in doubt, or is as what is stored."""
+        return any(context is each for each in self.in_doubt) or super().continues(context, stored)
+
+    def write_next(self, run_id: str, context: Any, stored: dict[str, Any]) -> None:
+        """Write the next revision; until that has come through, the context is in doubt."""
+        self.in_doubt.append(context)
+        super().write_next(run_id, context, stored)
+        self.in_doubt = [each for each in self.in_doubt if each is not context]
 
 
 class IsStillDeleting(JSONFiles):
@@ -42,3 +65,28 @@ class IsStillDeleting(JSONFiles):
             self.deleting.add(run_id)
             super().delete(run_id)
             self.deleting.discard(run_id)
+
+
+class LandsWithTheNextSave(JSONFiles):
+    """Keeps a record that could not be written, and writes it with the next save of another run, to be helpful.
+
+    The caller has been told that it failed, has saved again and gone on: the old record lands over the new one.
+    """
+
+    breaks: ClassVar[str | None] = "C05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.owed: dict[str, dict[str, Any]] = {}
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Save, and then what is owed to others."""
+        with self.lock:
+            stored = self.read(run_id)
+            try:
+                super().save(run_id, context)
+            except OSError:
+                self.owed[run_id] = merged(stored, record_of(context))
+                raise
+            for other in [each for each in self.owed if each != run_id]:
+                self.write(other, self.owed.pop(other))
