@@ -1,0 +1,52 @@
+"""A long story in few lines, with what matters in it."""
+
+from __future__ import annotations
+
+from n00dles_testing.conformance.shortened import shorten
+
+JUDGED = "run-4f-aa11"
+
+
+def test_a_short_story_is_told_whole() -> None:
+    story = [f"thread {number}: save('run-4f-{number}') → raised OSError: {number}" for number in range(24)]
+
+    assert shorten(story) == tuple(story)
+
+
+def test_errors_that_are_alike_are_told_once() -> None:
+    errors = [f"thread {n % 4}: save('run-4f-b{n}', node{n}) → raised RuntimeError: thread id {n}" for n in range(40)]
+    last = f"thread 9: load_or_create('{JUDGED}') → inputs {{}}, completed {{}}, order []"
+
+    assert shorten(["scenario four threads", *errors, last]) == (
+        "scenario four threads",
+        errors[0],
+        "… 39 more like it …",
+        last,
+    )
+
+
+def test_the_last_call_stays_also_if_it_is_like_the_others() -> None:
+    errors = [f"save('run-4f-{number}') → raised OSError: full" for number in range(40)]
+
+    assert shorten(errors) == (errors[0], "… 38 more like it …", errors[-1])
+
+
+def test_the_calls_of_the_run_that_is_judged_stay_in_their_places() -> None:
+    others = [f"save('run-4f-c{number}') with {{'a': {number}}} → acknowledged" for number in range(60)]
+    own = [f"save('{JUDGED}') with {{'a': 1}} → acknowledged", f"save('{JUDGED}') with {{'b': 2}} → acknowledged"]
+    last = f"load_or_create('{JUDGED}', {{}}) → inputs {{}}, completed {{}}, order []"
+
+    told = shorten([*others[:20], own[0], *others[20:30], own[1], *others[30:], last])
+
+    assert told[8:12] == ("… 12 more calls …", own[0], "… 10 more calls …", own[1])
+    assert told[12] == "… 15 more calls …"
+    assert told[-1] == last
+    assert len(told) < 40
+
+
+def test_a_call_that_has_not_returned_stays() -> None:
+    others = [f"save('run-4f-c{number}') → acknowledged" for number in range(80)]
+
+    told = shorten([*others[:40], "save('run-4f-dd')", *others[40:]])
+
+    assert told[8:11] == ("… 32 more calls …", "save('run-4f-dd')", "… 24 more calls …")
