@@ -45,7 +45,7 @@ class Elsewhere:
         """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
 
         For what needs a process of its own: threads, event loops, forks, kills. What it returns as `told` stands in the
-        story. Raises `BrokenClause` or `VacuousCheck`
+        story, else only that it has ended. Raises `BrokenClause` or `VacuousCheck`
         if the procedure does, and `BrokenClause` if it raises anything else, or the process ends.
         """
         text = procedure.__name__.replace("_", " ").strip()
@@ -153,7 +153,7 @@ class Elsewhere:
             journal.outcome(step, str(Record.from_dict(reply["record"])))
         else:
             came = reply.get("came", {"told": "acknowledged"})
-            journal.outcome(step, came.get("told", show(came)))
+            journal.outcome(step, came.get("told", "done"))
 
     async def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
         location = self._scenario.location

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Journal"]
+from .shortened import shorten
 
-_SHOWN_STEPS = 24
+__all__ = ["Journal"]
 
 Listener = Callable[[int, str], None]
 
@@ -35,17 +35,9 @@ class Journal:
 
     @property
     def story(self) -> tuple[str, ...]:
-        """The steps so far; of a long story, its beginning and its end."""
+        """The steps so far; a long story is shortened."""
         return shorten(self._steps)
 
     def _tell(self, step: int) -> None:
         if self._listener is not None:
             self._listener(step, self._steps[step])
-
-
-def shorten(steps: list[str]) -> tuple[str, ...]:
-    """Leave out the middle of a long story."""
-    if len(steps) <= _SHOWN_STEPS:
-        return tuple(steps)
-    head, tail = _SHOWN_STEPS // 3, _SHOWN_STEPS - _SHOWN_STEPS // 3
-    return (*steps[:head], f"… {len(steps) - head - tail} more calls …", *steps[-tail:])

@@ -17,7 +17,6 @@ from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
 from .ended import EndedError, Story
 from .gaps import judge_gaps
-from .journal import shorten
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
 from .processes import HelperProcess, describe_exit
@@ -25,6 +24,7 @@ from .progress import Progress, nobody
 from .registry import Clause, select
 from .replay import replay_line
 from .report import ReaderReport, StoreReport, grade
+from .shortened import shorten
 from .target import Workspace
 
 __all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
