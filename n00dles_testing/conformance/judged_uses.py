@@ -50,7 +50,7 @@ class Uses:
 
     def _one(self, entry: dict[str, Any]) -> None:
         who, call, run_id = entry["who"], entry["call"], entry["run_id"]
-        told = f"{who}: {call}({', '.join([*map(show, filter(None, [run_id])), *filter(None, [entry.get('node')])])})"
+        told = _told(entry)
         if "raised" in entry:
             self.s.tell(f"{told} → raised {entry['raised']}")
             self._refused(who, call, run_id, entry["raised"])
@@ -90,8 +90,15 @@ class Uses:
         self.s.acknowledged[run_id] = self.s.acknowledged[run_id].after({node: output_of(who, node)})
 
     def _no_end(self, under_way: list[dict[str, Any]], died: str, limit: float) -> None:
+        for entry in under_way:
+            self.s.tell(_told(entry))
         calls = ", ".join(f"{entry['call']} of {entry['who']}" for entry in under_way) or "a user"
         what = f"the process {died}" if died else f"it has not returned within {limit:.0f} s"
         details = (("allowed", "it returns, or raises an error at once"), ("came", what))
         why = ("why", "whoever uses a store from there cannot go on, and does not learn why")
         raise BrokenClause(f"{calls}: {what}", (*details, why))
+
+
+def _told(entry: dict[str, Any]) -> str:
+    arguments = [*map(show, filter(None, [entry["run_id"]])), *filter(None, [entry.get("node")])]
+    return f"{entry['who']}: {entry['call']}({', '.join(arguments)})"
