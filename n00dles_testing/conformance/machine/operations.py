@@ -136,7 +136,7 @@ def describe(operation: Operation) -> str:
 
 
 def _worker(back: int) -> str:
-    return "the newest worker" if back == 0 else f"the worker {back} before the newest"
+    return "the newest worker" if back == 0 else f"an older worker (loaded {back} before the newest)"
 
 
 def _shown(value: Mapping[str, Any]) -> str:

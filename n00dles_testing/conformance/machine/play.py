@@ -20,7 +20,7 @@ from ..scenario import Handle, Scenario
 from ..spoil import spoil, spoil_run
 from .model import ImpossibleError, Model, Worker
 from .offers import Offers
-from .operations import INPUTS, Operation, Plan, value_of
+from .operations import INPUTS, Operation, Plan, describe, value_of
 
 __all__ = ["Player"]
 
@@ -77,7 +77,8 @@ class Player:
                 if any(operation["do"] == "clock" for operation in self._plan.operations):
                     self._clock = WallClock()
                     stack.enter_context(self._clock.installed())
-                for operation in self._plan.operations:
+                for number, operation in enumerate(self._plan.operations, start=1):
+                    self._scenario.tell(f"{number}. {describe(operation)}")
                     await self._do(operation)
                 for run in sorted(self._grips):
                     await self._look(run)
