@@ -53,12 +53,18 @@ class JSONFileStore:
 
     def delete(self, run_id: str) -> None:
         with self._locked():
+            # A process that was killed in `save` may have left this, with all that is in the run.
+            self._temporary(run_id).unlink(missing_ok=True)
             self._path(run_id).unlink(missing_ok=True)
             _sync_folder(self.folder)
 
     def _path(self, run_id: str) -> Path:
         # A hash is a safe file name for an id of any length, with any characters; the record holds the id itself.
         return self.folder / f"{hashlib.sha256(run_id.encode()).hexdigest()}.run"
+
+    def _temporary(self, run_id: str) -> Path:
+        # One name is enough, since only who has the lock writes; and `delete` has to find it.
+        return self._path(run_id).with_suffix(".tmp")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -90,7 +96,7 @@ class JSONFileStore:
         record = {**ctx.to_dict(), "revision": batch.revision + 1, "save_id": batch.save_id}
         body = json.dumps(record, ensure_ascii=False).encode()
         path = self._path(ctx.run_id)
-        temporary = path.with_suffix(".tmp")
+        temporary = self._temporary(ctx.run_id)
         try:
             with open(temporary, "wb") as file:
                 file.write(FORMAT + b" " + _checksum(body) + b"\n" + body)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..expect import BrokenClause
+from ..long_run import save_a_long_run
 from ..raw_files import files_with
 from ..records import Record
 from ..registry import clause
@@ -19,12 +20,13 @@ _LARGE = 4_000
 async def deleted_is_gone(subject: StoreSubject) -> None:
     """`delete` removes that run and no other, all of it, and no late save brings it back.
 
-    It may be repeated, and asked for a run that was never there. All of it: every version that was saved, and every
-    byte. A text that is in the inputs and outputs of the run, and was found in the files of the location before, must
-    be in none of them once the store is closed: whoever asks for a deletion often has a duty to delete. A worker that
-    still has the run in hand and saves it afterwards, or at that moment, is refused, or its save changes nothing; a
-    run of the same id that is created then is new, and the worker's outputs are not in it. (A store without
-    revisions cannot tell a worker of the old run from one of the new, and is not asked to.)
+    It may be repeated, and asked for a run that was never there. All of it: every version that was saved, every node of
+    a run of 1100 (more than a page of a database's answers, or a batch of its deletions), and every byte. A text that
+    is in the inputs and outputs of the run, and was found in the files of the location before, must be in none of them
+    once the store is closed: whoever asks for a deletion often has a duty to delete. A worker that still has the run in
+    hand and saves it afterwards, or at that moment, is refused, or its save changes nothing; a run of the same id that
+    is created then is new, and the worker's outputs are not in it. (A store without revisions cannot tell a worker of
+    the old run from one of the new, and is not asked to.)
 
     Seen in: langchain-ai/langgraph #7206 (a late save after a delete brings the run back), langchain-ai/langgraph #8300
     (a delete takes other runs with it).
@@ -33,6 +35,7 @@ async def deleted_is_gone(subject: StoreSubject) -> None:
     await _again(subject)
     await _every_version(subject)
     await _every_byte(subject)
+    await _a_long_run(subject)
     await _a_late_save(subject)
     await _a_late_save_after_reopening(subject)
     await _a_save_at_the_same_time(subject)
@@ -110,6 +113,26 @@ async def _every_byte(subject: StoreSubject) -> None:
             )
         if await s.keeps_after_reopening(stays.run_id):
             await _is_gone(s, gone.run_id)
+
+
+async def _a_long_run(subject: StoreSubject) -> None:
+    async with subject.scenario("a long run is deleted, and created anew") as s:
+        token = "".join(subject.draw.token() for _ in range(4))
+        stays, gone = await _run(s), await s.create({"topic": token})
+        saved = await save_a_long_run(s, gone, token)
+        before = files_with(s.location, token) if s.location is not None else []
+
+        await s.delete(gone.run_id)
+
+        created = await s.expect_unknown(gone.run_id, because=f"the run was deleted, with all of its {saved} nodes")
+        await s.save(created, {"writer": "of the new run"})
+        await s.expect_acknowledged(gone.run_id, because="the new run has this output, and none of the deleted one's")
+        await s.expect_acknowledged(stays.run_id, because="it was not deleted")
+        await s.close()
+        if before and s.location is not None:
+            s.expect(files_with(s.location, token)).equals(
+                [], what="the files that hold the run's text", because="the run was deleted, and the store closed"
+            )
 
 
 async def _a_late_save(subject: StoreSubject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 from ..clock import WallClock
@@ -10,6 +11,9 @@ from ..scenario import Scenario
 from ..subject import StoreSubject
 
 _HOUR = 3600
+_SAVES = 260
+"""More than a byte counts to, and than a number of two digits."""
+_PART_OF_A_CALL = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +46,43 @@ async def sequence_decides(subject: StoreSubject) -> None:
     refused: nobody else has saved. Waiting goes on as ever, since monotonic clocks are left alone. The clock of a
     database server, or of a library that does not ask Python, cannot be set here.
 
+    Nor does a sequence end: one run is saved 260 times, more than a counter of a byte or of two digits holds, and it
+    and the runs beside it are as they were last acknowledged (of a slow store it is fewer, which is noted).
+
     Seen in: microsoft/agent-framework #8513, langchain-ai/langgraph #7179, langchain-ai/langgraphjs PR #2854 ("latest"
     by time stamp: ties and a clock that was set back give an older state), google/adk-python #4751 (a save in the
     same microsecond is taken for a stale one).
     """
+    await _many_saves(subject)
     for clock in _CLOCKS:
         async with subject.scenario(f"the clock {clock.title}") as s:
             await _under(s, clock)
+
+
+async def _many_saves(subject: StoreSubject) -> None:
+    """No clock is set: the sequence itself is long."""
+    async with subject.scenario(f"{_SAVES} saves of one run, beside two others") as s:
+        run_ids = [(await s.create({"topic": topic})).run_id for topic in ("cats", "dogs", "birds")]
+        for run_id in run_ids:
+            await s.save(await s.load(run_id), {"researcher": run_id})
+        handle = await s.load(run_ids[0])
+        ends = time.monotonic() + subject.call_seconds * _PART_OF_A_CALL
+        for number in range(1, _SAVES + 1):
+            await s.save(handle, {f"node{number}": number})
+            if number < _SAVES and time.monotonic() > ends:
+                subject.notes.append(f"{number} saves of one run were tried, not {_SAVES}: they take long")
+                break
+
+        # As long, in one save: whether so many nodes come back is for S02.
+        control = await s.create({"topic": "fish"})
+        await s.save(control, dict(handle.context.completed))
+        if (await s.load(control.run_id)).record != s.acknowledged[control.run_id]:
+            return
+        because = "each save was acknowledged, and no number of them makes one older"
+        for run_id in run_ids:
+            await s.expect_acknowledged(run_id, because=because)
+        if await s.keeps_after_reopening(control.run_id, *run_ids[1:]):
+            await s.expect_acknowledged(run_ids[0], because=because)
 
 
 async def _under(s: Scenario, clock: _Clock) -> None:

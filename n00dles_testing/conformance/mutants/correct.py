@@ -125,8 +125,10 @@ class JSONFiles:
             self.write(run_id, merged(stored, self.kept(context)))
 
     def delete(self, run_id: str) -> None:
-        """Remove the run's file."""
+        """Remove the run's file, and before it what a kill has left aside: that holds the run's texts, too."""
         with self.lock:
+            for aside in self.folder.glob(f"{self.path(run_id).stem}.*new"):
+                aside.unlink()
             self.path(run_id).unlink(missing_ok=True)
             sync_folder(self.folder)
 

@@ -10,11 +10,14 @@ from .correct import AppendOnlyLog, JSONFiles, merged, new_record
 
 __all__ = [
     "ASaveBringsItBack",
+    "DeletesOneBatch",
     "DeletesTheLastVersion",
     "LeavesALineInTheLog",
     "MissesWhatIsGone",
     "TakesItsGroupAlong",
 ]
+
+_BATCH = 25
 
 
 class ASaveBringsItBack(JSONFiles):
@@ -93,3 +96,20 @@ class MissesWhatIsGone(JSONFiles):
         """Remove the run's file, which must be there."""
         self.path(run_id).unlink()
         super().delete(run_id)
+
+
+class DeletesOneBatch(JSONFiles):
+    """Deletes 25 nodes, as many as one batch of DynamoDB takes, and never the next ones: a long run is not gone."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def delete(self, run_id: str) -> None:
+        """Remove the first 25 nodes, and the run with the last of them."""
+        with self.lock:
+            stored = self.read(run_id)
+            left = stored["order"][_BATCH:] if stored else []
+            if left:
+                outputs = {node: stored["completed"][node] for node in left}
+                self.write(run_id, {**stored, "order": left, "completed": outputs})
+            else:
+                super().delete(run_id)

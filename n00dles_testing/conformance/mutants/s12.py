@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 
 from .correct import FilesWithRevisions, JSONFiles, StaleError, replace_file
 
-__all__ = ["LoadsTheLatest", "SkipsWhatIsNotNewer", "TakesATieForStale"]
+__all__ = ["CompactsTheRunInUse", "CountsInTwoDigits", "LoadsTheLatest", "SkipsWhatIsNotNewer", "TakesATieForStale"]
+
+_SAVES_BETWEEN = 200
 
 
 class LoadsTheLatest(JSONFiles):
@@ -66,3 +68,33 @@ class TakesATieForStale(FilesWithRevisions):
             raise StaleError(run_id, stored)
         super().write_next(run_id, context, stored)
         self.write(run_id, {**self.read(run_id), "saved_at": now})
+
+
+class CountsInTwoDigits(LoadsTheLatest):
+    """One file a save, named by a count in two digits, and the last name is loaded: "100" comes before "99"."""
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the version after the last one."""
+        versions = sorted(self.versions(run_id))
+        count = int(max(versions).suffixes[0][1:]) + 1 if versions else 0
+        replace_file(self.path(run_id).with_suffix(f".{count:02}.json"), json.dumps(record))
+
+
+class CompactsTheRunInUse(JSONFiles):
+    """After every 200th save it removes the files that it takes for old: of all runs but the one in hand."""
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.saves = 0
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Save, and compact."""
+        super().save(run_id, context)
+        self.saves += 1
+        if self.saves % _SAVES_BETWEEN == 0:
+            for path in set(self.folder.glob("*.json")) - {self.path(run_id)}:
+                path.unlink()

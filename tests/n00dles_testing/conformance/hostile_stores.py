@@ -372,6 +372,14 @@ class KeepsTheFirstOutput(JSONFiles):
             self.write(run_id, merged(stored, kept))
 
 
+class GetsSlow(JSONFiles):
+    """Each save of a run takes longer than the one before."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        time.sleep(0.01 * len(context.order))
+        super().save(run_id, context)
+
+
 class NewestByFileTime(JSONFiles):
     """One file a save, and the one that was written last, by its time, is loaded."""
 

@@ -116,3 +116,25 @@ def test_files_that_were_written_get_the_time_of_the_clock_and_others_keep_their
     ages = {path.name: path.stat().st_mtime_ns - shown.base_ns for path in tmp_path.iterdir()}
 
     assert ages == {"old": -3600 * 10**9, "new": -7200 * 10**9}
+
+
+@pytest.mark.parametrize(
+    ("mutant", "message"),
+    [
+        ("CountsInTwoDigits", "completed['node99'] is missing"),
+        ("CompactsTheRunInUse", "completed['researcher'] is missing"),
+    ],
+)
+def test_a_long_sequence_of_saves_hides_neither_the_last_one_nor_another_run(mutant: str, message: str) -> None:
+    result = s12_of(f"{MUTANTS}:{mutant}")
+
+    [finding] = result.findings
+    assert finding.story[0] == "scenario 260 saves of one run, beside two others"
+    assert finding.message.startswith(message)
+
+
+def test_a_store_that_takes_long_is_asked_for_fewer_saves_which_is_noted() -> None:
+    [result] = check_store(f"{HOSTILE}:GetsSlow", clauses=["S12"], limit=4.0).results
+
+    assert result.verdict is Verdict.PASS
+    assert "saves of one run were tried, not 260: they take long" in result.reason

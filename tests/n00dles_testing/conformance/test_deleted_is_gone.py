@@ -45,6 +45,7 @@ def test_what_could_not_be_shown_is_a_note_and_no_fault(store: str, note: str) -
             "what is left of a deleted run on disk",
             "the files that hold the run's text",
         ),
+        (f"{MUTANTS}:DeletesOneBatch", "a long run is deleted, and created anew", "inputs['created'] is missing"),
         (f"{MUTANTS}:MissesWhatIsGone", "a delete is repeated, and one of a run", "delete raised FileNotFoundError"),
         (
             f"{HOSTILE}:ForgetsItsRevisions",
@@ -65,7 +66,7 @@ def test_a_run_that_comes_back_is_told_with_the_call_that_brought_it(target: str
 def test_a_store_with_revisions_is_asked_for_a_late_save_into_the_next_run() -> None:
     result = s07_of("memory://")
 
-    assert (result.verdict, result.scenarios) == (Verdict.PASS, 7)
+    assert (result.verdict, result.scenarios) == (Verdict.PASS, 8)
     assert result.reason == "what is left on disk was not looked for: the store takes no location"
 
 
