@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import threading
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ class Channel:
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = b""
+        self._sending = threading.RLock()
         for fd in (read_fd, write_fd):
             os.set_inheritable(fd, False)  # else what a store starts would keep the conversation open
         self._poll = select.poll()  # not select(), which fails for descriptors beyond 1023
@@ -31,10 +33,11 @@ class Channel:
         return self._read_fd
 
     def send(self, message: dict[str, Any]) -> None:
-        """Send one message. Raises `BrokenPipeError` if the other end is gone."""
+        """Send one message, from any thread. Raises `BrokenPipeError` if the other end is gone."""
         data = json.dumps(message).encode() + b"\n"
-        while data:
-            data = data[os.write(self._write_fd, data) :]
+        with self._sending:
+            while data:
+                data = data[os.write(self._write_fd, data) :]
 
     def receive(self, timeout: float | None = None) -> dict[str, Any] | None:
         """Wait for one message, at most `timeout` seconds; None when the other end is gone.

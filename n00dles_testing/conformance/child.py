@@ -2,7 +2,7 @@
 
 Each message asks for one call, or for one procedure of the suite. Replies go over the given descriptors, never over
 stdout, which belongs to the store. A message with `die` makes the process kill itself with SIGKILL as its next act
-after the acknowledgement is sent.
+after the acknowledgement is sent. A procedure of many calls sends `alive` between them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import importlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from n00dles.context import PipelineContext
@@ -25,7 +27,7 @@ from .scenario import describe
 from .target import StoreTarget
 from .touched import Touched
 
-__all__ = ["Procedure", "die", "main", "name_of", "serve"]
+__all__ = ["Procedure", "die", "main", "name_of", "serve", "still_alive"]
 
 Procedure = Callable[..., Awaitable[dict[str, Any]]]
 """Called with the target, the location, and whatever was passed along."""
@@ -128,6 +130,21 @@ async def _next(channel: Channel) -> dict[str, Any] | None:
 
 
 _channels: list[Channel] = []
+_ALIVE_SECONDS = 0.05
+_told_at = 0.0
+
+
+def still_alive() -> None:
+    """Tell that a call of the store has ended, for a procedure of many calls: each may take the time of one.
+
+    What is told too soon after the last time is not told. May be called in any thread.
+    """
+    global _told_at  # noqa: PLW0603 - there is one for a process, as there is one conversation
+    now = time.monotonic()
+    if _channels and now - _told_at > _ALIVE_SECONDS:
+        _told_at = now
+        with suppress(BrokenPipeError):
+            _channels[-1].send({"alive": True})
 
 
 def die(words: dict[str, Any]) -> NoReturn:

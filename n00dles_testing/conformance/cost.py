@@ -9,6 +9,7 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 
+from .child import still_alive
 from .instance import Instance
 from .target import StoreTarget
 
@@ -42,6 +43,7 @@ async def cost_of_saves(
         for number in range(_WARM_UP):
             for run_id, context in contexts.items():
                 await _one_more(instance, run_id, context, f"warm{number}")
+                still_alive()
         spent: dict[str, list[float]] = {run_id: [] for run_id in runs}
         written: dict[str, list[int]] = {run_id: [] for run_id in runs}
         started = time.monotonic()
@@ -52,6 +54,7 @@ async def cost_of_saves(
                 await _one_more(instance, run_id, context, f"more{turns:03}")
                 spent[run_id].append(time.perf_counter() - began)
                 written[run_id].append((_bytes_written() or 0) - (before or 0))
+                still_alive()
             turns += 1
     finally:
         await instance.close()
@@ -68,9 +71,11 @@ async def cost_of_saves(
 async def _begun(instance: Instance, run_id: str, nodes: int) -> PipelineContext:
     """Create a run, and complete its nodes with one save."""
     context = instance.context(await instance.load_or_create(run_id, {"topic": "cats"}), run_id)
+    still_alive()
     for number in range(nodes):
         context.checkpoint(f"node{number:03}", f"{number:03} {_OUTPUT}")
     await instance.save(run_id, context)
+    still_alive()
     return context
 
 

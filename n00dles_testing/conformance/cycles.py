@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from .child import still_alive
 from .target import StoreTarget
 
 __all__ = ["Held", "keep_open", "open_use_and_close", "wind_down"]
@@ -82,6 +83,7 @@ async def wind_down(
         held = _held(cycles, [])
         if (held["descriptors"] or 0) <= descriptors and held["threads"] <= threads:
             break
+        still_alive()
         await asyncio.sleep(_POLL_SECONDS)
     gc.collect()
     return _held(cycles, [])
@@ -100,16 +102,21 @@ async def _cycle(target: StoreTarget, location: str | None, run_id: str, number:
         context = instance.context(await instance.load_or_create(run_id, _INPUTS), run_id)
         older = instance.context(await instance.load_or_create(run_id, _INPUTS), run_id)
         context.checkpoint(f"node{number:03}", {"text": f"of cycle {number}"})
+        still_alive()
         await instance.save(run_id, context)
+        still_alive()
         with suppress(Exception):  # whether it is refused or merged is for S08
             older.checkpoint(f"older{number:03}", {"text": f"of cycle {number}"})
             await instance.save(run_id, older)
         # Under one id, so that a mark of what was deleted is one.
         short = f"{run_id.rpartition('-')[0]}-short"
+        still_alive()
         await instance.load_or_create(short, _INPUTS)
         await instance.delete(short)
     finally:
+        still_alive()
         await instance.close()
+        still_alive()
 
 
 def _held(cycles: int, told: list[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 
+from .child import still_alive
 from .damage import Damage, holds
 from .elsewhere import Elsewhere
 from .expect import BrokenClause
@@ -81,6 +82,7 @@ async def _used(
         instance = await target.open(location)
         came, context = await _loaded(instance, run_id, inputs)
         if saves and context is not None:
+            still_alive()
             came["saved"] = await _saved(instance, run_id, context)
     except Exception as error:
         return _raised(error)

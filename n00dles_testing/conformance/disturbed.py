@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from n00dles.context import PipelineContext
@@ -36,7 +36,7 @@ from ..faults import (
     limited_size,
     undo,
 )
-from .child import die
+from .child import die, still_alive
 from .instance import Instance
 from .records import Record
 from .scenario import describe
@@ -65,11 +65,16 @@ async def play(
     player, disturber = _Player(target, location), _Disturber(disturbance)
     for step in before:
         await player.do(step)
+        still_alive()
     sizes = _sizes(location)
     with disturber.at_work():
         came = await player.outcome(call)
+    still_alive()
     written = _between(sizes, _sizes(location))
-    outcomes = [await player.outcome(step) for step in after]
+    outcomes = []
+    for step in after:
+        outcomes.append(await player.outcome(step))
+        still_alive()
     await player.close()
     return {
         "told": told(came),
@@ -196,8 +201,9 @@ def _sizes(location: str | None) -> dict[str, tuple[int, int]]:
     for folder, _, files in os.walk(location) if location is not None else ():
         for name in files:
             path = os.path.join(folder, name)
-            status = os.stat(path)
-            found[path] = (status.st_size, status.st_ino)
+            with suppress(FileNotFoundError):  # the store may remove its files at any time, in a thread of its own
+                status = os.stat(path)
+                found[path] = (status.st_size, status.st_ino)
     return found
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Elsewhere"]
 
 _TIME_TO_DIE = 10.0
-_KILLED = -9
+_KILLED = -signal.SIGKILL
 
 
 class Elsewhere:
@@ -59,18 +59,25 @@ class Elsewhere:
 
         Returns True and its last words, or False and what the procedure returned, if it came through.
 
-        `text` tells it in the story. Raises as `perform` does, and `VacuousCheck` for an end by anything else.
+        `text` tells it in the story. Raises as `perform` does, and `VacuousCheck` for an end by anything else. SIGKILL
+        without last words comes from elsewhere: from a system that is short of memory, say.
         """
         step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
-        reply = await self._exchange(_performing(procedure, arguments))
+        reply = await self._exchange(_performing(procedure, arguments), step)
         if reply is not None and "dying" not in reply:
             self._judge(text, step, reply)
             return False, reply["came"]
-        status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+        status = await self._end()
+        if reply is None and status == _KILLED:
+            raise VacuousCheck(
+                "a process was killed by SIGKILL, but not where it was to be: something else has killed it, so nothing "
+                "was shown"
+            )
         if status != -by:
             if reply is None:
                 raise self._ended(text, step, status)
-            raise VacuousCheck(f"the process that was to die by SIGKILL {describe_exit(status)}, so nothing was shown")
+            name = signal.Signals(by).name
+            raise VacuousCheck(f"the process that was to die by {name} {describe_exit(status)}, so nothing was shown")
         words: dict[str, Any] = {} if reply is None else reply["dying"]
         self._scenario.journal.outcome(step, " ".join([describe_exit(status), *map(str, words.values())]))
         return True, words
@@ -125,9 +132,9 @@ class Elsewhere:
 
     async def _ask(self, text: str, message: dict[str, Any], *, then_die: bool = False) -> dict[str, Any]:
         step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
-        reply = await self._exchange({**message, "die": then_die})
+        reply = await self._exchange({**message, "die": then_die}, step)
         if reply is None:
-            raise self._ended(text, step, await asyncio.to_thread(self._process.wait, _TIME_TO_DIE))
+            raise self._ended(text, step, await self._end())
         self._judge(text, step, reply)
         if then_die:
             await self._see_it_die()
@@ -155,12 +162,25 @@ class Elsewhere:
             came = reply.get("came", {"told": "acknowledged"})
             journal.outcome(step, came.get("told", "done"))
 
-    async def _exchange(self, message: dict[str, Any]) -> dict[str, Any] | None:
+    async def _exchange(self, message: dict[str, Any], step: int | None = None) -> dict[str, Any] | None:
+        """Send a message and return the reply; None if the process has ended. A sign of life tells the step again."""
         location = self._scenario.location
-        return await asyncio.to_thread(self._process.request, {**message, "location": location})
+        reply = await asyncio.to_thread(self._process.request, {**message, "location": location})
+        while reply is not None and "alive" in reply:
+            if step is not None:
+                self._scenario.journal.goes_on(step)
+            reply = await asyncio.to_thread(self._process.channel.receive)
+        return reply
+
+    async def _end(self) -> int | None:
+        """Wait for the end of the process, and return how it ended. Raises `VacuousCheck` if nobody can tell."""
+        try:
+            return await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+        except NurseryGoneError as gone:
+            raise VacuousCheck(f"{gone}, and its forks with it, so nothing was shown") from gone
 
     async def _see_it_die(self) -> None:
-        status = await asyncio.to_thread(self._process.wait, _TIME_TO_DIE)
+        status = await self._end()
         self._scenario.tell(f"process {self._process.pid}: {describe_exit(status)} right after its acknowledgement")
         if status != _KILLED:
             raise VacuousCheck(

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["EndedError", "Story"]
+from ..verdicts import Verdict
+
+__all__ = ["EndedError", "Story", "not_through"]
+
+
+def not_through(seconds: float) -> str:
+    """Say that a clause came to no end in so many seconds, though no call of the store took too long."""
+    return (
+        f"the clause was not through after {seconds:g} s, though no call took too long: the store or the machine is "
+        "slow, and --limit gives more time"
+    )
 
 
 class Story:
@@ -19,10 +29,14 @@ class Story:
 
 
 class EndedError(Exception):
-    """The worker has ended, or was killed, before it could answer; `sentence` says how, and during what."""
+    """The worker has ended, or was killed, before it could answer; `sentence` says how, and during what.
 
-    def __init__(self, what: str, story: Story, details: list[str]) -> None:
+    `verdict` is what that says of the store: FAIL, unless it was not the store's doing.
+    """
+
+    def __init__(self, what: str, story: Story, details: list[str], verdict: Verdict = Verdict.FAIL) -> None:
         self.story = story
+        self.verdict = verdict
         self.details = details
         self.last = story.lines[-1] if story.lines else ""
         self.sentence = f"{what}, during: {self.last}" if self.last else what

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
+from .child import still_alive
 from .pauses import pauses
 from .records import Record
 from .scenario import describe, where
@@ -35,13 +36,16 @@ async def use_first(
             call = "load_or_create of the common run"
             Record.read(await instance.load_or_create(common_id, {"topic": "of all"}))
         call = "save"
+        still_alive()
         for node, output in _OUTPUTS.items():
             context.checkpoint(node, output)
         await instance.save(run_id, context)
         call = "load_or_create of its saved run"
+        still_alive()
         record = Record.read(await instance.load_or_create(run_id, {"topic": "cats"}))
         ended = time.monotonic()
         call = "close"
+        still_alive()
         await instance.close()
     except (Exception, SystemExit) as error:
         return {"span": [began, time.monotonic()], "call": call, "raised": describe(error), "where": where(error)}

@@ -33,6 +33,10 @@ class Journal:
         self._steps[step] += f" → {text}"
         self._tell(step)
 
+    def goes_on(self, step: int) -> None:
+        """Tell a step again: it is long, and whoever listens shall not take it for one that hangs."""
+        self._tell(step)
+
     @property
     def story(self) -> tuple[str, ...]:
         """The steps so far; a long story is shortened."""

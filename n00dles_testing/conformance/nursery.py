@@ -13,6 +13,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+from contextlib import suppress
 from typing import Any
 
 from ..channel import Channel
@@ -121,21 +122,27 @@ class ForkedProcess(OtherProcess):
         return self._pid
 
     def wait(self, timeout: float) -> int | None:
-        """Wait for the end; return the exit status as `subprocess` does (-9: killed), or None if it is still there."""
+        """Wait for the end; return the exit status as `subprocess` does (-9: killed), or None if it is still there.
+
+        Raises `NurseryGoneError` if the nursery has ended: the kernel has then ended this process, or somebody had.
+        """
         if self._status is None:
             try:
                 news = self._news.receive(timeout)
             except TimeoutError:
                 return None
-            # If the nursery has ended, the kernel has ended its forks.
-            self._status = -9 if news is None else news["status"]
+            if news is None:
+                raise NurseryGoneError("the process that is forked has ended")
+            self._status = news["status"]
         return self._status
 
     def kill(self) -> None:
         """Kill the process; return when it is gone."""
         if self._status is None:
-            self._life.shutdown(socket.SHUT_WR)
-            self.wait(_TIME_TO_DIE)
+            # If the nursery has ended, the kernel has ended its forks.
+            with suppress(OSError, NurseryGoneError):
+                self._life.shutdown(socket.SHUT_WR)
+                self.wait(_TIME_TO_DIE)
 
     def _hang_up(self) -> None:
         self.channel.close()

@@ -15,7 +15,7 @@ from n00dles.errors import ConfigurationError
 from ..verdicts import ClauseResult, Finding, Verdict
 from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
-from .ended import EndedError, Story
+from .ended import EndedError, Story, not_through
 from .gaps import judge_gaps
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
@@ -25,15 +25,15 @@ from .registry import Clause, select
 from .replay import replay_line
 from .report import ReaderReport, StoreReport, grade
 from .shortened import shorten
+from .subject import CALLS_WORTH
 from .target import Workspace
 
 __all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
 
 DEFAULT_LIMIT = 20.0
-_CALLS_WORTH = 10
-"""A whole clause may take as long as this many calls at their limit."""
+_CALLS_TO_END = 2
+"""A clause ends by itself when its time is over; it is killed if it has not after this many calls at their limit."""
 _TIME_TO_SETTLE = 2.0
-_TIME_TO_BE_APART = 5.0
 _TIME_TO_START = 60.0
 _TIME_TO_DIE = 5.0
 _PRINTED_TAIL = 400
@@ -52,8 +52,9 @@ def check_store(
     """Check a store and return what became of each clause, and what was not tried.
 
     `target` is a URL, `module:factory`, `path/to/file.py:factory`, or the name of an entry point; `clauses` are ids,
-    all if empty, and only then the capabilities are probed. A call of the store that takes longer than `limit` seconds,
-    or a clause that takes ten times as long, is killed and FAILs. The seed decides the values that are drawn. `claims`
+    all if empty, and only then the capabilities are probed. A call of the store that takes longer than `limit` seconds
+    is killed, and its clause FAILs; a clause that takes ten times as long is NOT RUN, unless it has found a fault by
+    then. The seed decides the values that are drawn. `claims`
     is a TOML file (see `claims`), `reader` the `module:function` of an out-of-band reader. Raises `ConfigurationError`
     if the target cannot be opened at all, or the claims or the reader mean nothing, and `KeyError` for an unknown
     clause.
@@ -106,6 +107,10 @@ def _option(name: str, value: object) -> list[str]:
     return [] if value is None else [name, str(value)]
 
 
+class _TooSlowError(ConfigurationError):
+    """A worker did not come as far as an answer in its time: that may be the machine."""
+
+
 class Runner:
     """Listens to a worker process, and starts another one when the store has ended it.
 
@@ -142,6 +147,7 @@ class Runner:
         self._worker: HelperProcess | None = None
         self._starts = 0
         self._printed = ""
+        self._not_found_out: tuple[str, ...] = ()
 
     def __enter__(self) -> Runner:
         return self
@@ -208,9 +214,8 @@ class Runner:
     def notes(self) -> tuple[str, ...]:
         """Return what is worth knowing besides the verdicts."""
         self._stop()
-        if not self._printed.strip():
-            return ()
-        return (f"printed while it was checked: {self._printed.strip()[-_PRINTED_TAIL:]}",)
+        printed = self._printed.strip()[-_PRINTED_TAIL:]
+        return (*self._not_found_out, *([f"printed while it was checked: {printed}"] if printed else []))
 
     def start(self) -> None:
         """Open the store, and see what it is. Raises `ConfigurationError` if it does not open at all."""
@@ -229,7 +234,7 @@ class Runner:
         """
         began = time.monotonic()
         try:
-            seconds = _CALLS_WORTH * self._limit
+            seconds = CALLS_WORTH * self._limit
             message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds}, seconds)
         except EndedError as end:
             return self._died(clause, end, time.monotonic() - began)
@@ -241,9 +246,10 @@ class Runner:
         """Have one capability probed; one that ends or blocks its process is offered, and wrong."""
         claimed = name in self.claims.capabilities
         try:
-            found = self._ask({"capability": name}, _CALLS_WORTH * self._limit)["result"]
+            found = self._ask({"capability": name}, CALLS_WORTH * self._limit)["result"]
         except EndedError as end:
-            return Capability(name, claimed, Outcome.BROKEN, end.sentence)
+            outcome = Outcome.BROKEN if end.verdict is Verdict.FAIL else Outcome.UNTOLD
+            return Capability(name, claimed, outcome, end.sentence)
         return Capability(name, claimed, Outcome(found["outcome"]), found["proof"])
 
     def _new_worker(self) -> HelperProcess:
@@ -255,12 +261,20 @@ class Runner:
         """Return the worker, or another one if the store has ended it. Raises `EndedError` if that does not open."""
         if self._worker is not None:
             return self._worker
-        worker = self._new_worker()
         try:
-            self._first_answer(worker)
+            return self._another_worker()
+        except ConfigurationError:
+            self._stop()  # once more: what was too slow may have been the machine
+        try:
+            return self._another_worker()
         except ConfigurationError as error:
             self._stop()
-            raise EndedError(f"the store could not be opened in a new process: {error}", story, []) from error
+            verdict = Verdict.VACUOUS if isinstance(error, _TooSlowError) else Verdict.FAIL
+            raise EndedError(f"the store could not be opened in a new process: {error}", story, [], verdict) from error
+
+    def _another_worker(self) -> HelperProcess:
+        worker = self._new_worker()
+        self._first_answer(worker)
         return worker
 
     def _first_answer(self, worker: HelperProcess) -> dict[str, Any]:
@@ -279,13 +293,13 @@ class Runner:
         try:
             worker.channel.receive(_TIME_TO_START)
         except TimeoutError:
-            raise ConfigurationError(f"the process for the checks did not start within {_TIME_TO_START:g} s.") from None
+            raise _TooSlowError(f"the process for the checks did not start within {_TIME_TO_START:g} s.") from None
         try:
             answer = worker.request(start, self._limit)
         except TimeoutError:
             places = "; ".join(worker.where_it_hangs()[:2])
             at = f" (it is at {places})" if places else ""
-            raise ConfigurationError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
+            raise _TooSlowError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
         if answer is None:
             status = describe_exit(worker.wait(_TIME_TO_DIE))
             printed = worker.output().strip()[-_PRINTED_TAIL:]
@@ -298,8 +312,10 @@ class Runner:
 
     def _see_whether_locations_are_apart(self) -> None:
         """A store that hangs or dies over this is for the clauses to judge."""
-        with contextlib.suppress(EndedError):
-            self.shares_data = self._ask({"apart": True}, min(self._limit, _TIME_TO_BE_APART))["result"]
+        try:
+            self.shares_data = self._ask({"apart": True}, CALLS_WORTH * self._limit)["result"]
+        except EndedError as end:
+            self._not_found_out = (f"not found out whether locations are apart: {end.sentence}",)
         if self.shares_data:
             self.note = self.shares_data
             Path(self._only_location).mkdir()
@@ -317,42 +333,47 @@ class Runner:
 
     def _ask(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Ask the worker, listen to its story, and return its answer. Raises `EndedError` if none comes."""
-        began = time.monotonic()
         story = Story()
         worker = self._running(story)
+        ends = time.monotonic() + seconds + _CALLS_TO_END * self._limit
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send(request)
         while True:
-            left = began + seconds - time.monotonic()
             try:
-                message = worker.channel.receive(min(max(0.0, left), self._limit))
+                message = worker.channel.receive(self._limit)
             except TimeoutError:
-                raise self._hung(worker, story, seconds if left < self._limit else None) from None
+                raise self._hung(worker, story) from None
             if message is None:
                 raise self._ended(worker, story)
             if "result" in message:
                 self._settle(worker)
                 return message
+            if time.monotonic() > ends:
+                self._stop()
+                raise EndedError(not_through(seconds), story, [], Verdict.NOT_RUN)
             if "scenario" in message:
                 story = Story(message["scenario"])
                 self._progress.scenario(message["scenario"], message["title"])
-            else:
+            elif "step" in message:
                 story.steps[message["step"]] = message["text"]
 
     def _settle(self, worker: HelperProcess) -> None:
-        """Wait until nothing of a check is left: what a store leaves running is not held against the next clause."""
-        try:
-            idle = worker.channel.receive(_TIME_TO_SETTLE)
-        except TimeoutError:
-            idle = None
-        if idle is None:
-            self._stop()
+        """Wait until nothing of a check is left: what a store leaves running is not held against the next clause.
 
-    def _hung(self, worker: HelperProcess, story: Story, whole: float | None) -> EndedError:
+        A call that was left may still end, and tell its step.
+        """
+        deadline = time.monotonic() + _TIME_TO_SETTLE
+        try:
+            while (message := worker.channel.receive(max(0.0, deadline - time.monotonic()))) is not None:
+                if "idle" in message:
+                    return
+        except TimeoutError:
+            pass
+        self._stop()
+
+    def _hung(self, worker: HelperProcess, story: Story) -> EndedError:
         details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
         what = f"the store did not answer within {self._limit:g} s, and was killed"
-        if whole is not None:
-            what = f"the clause was not through after {whole:g} s, and was killed"
         self._stop()
         return EndedError(what, story, details)
 
@@ -369,6 +390,8 @@ class Runner:
             self._read, self._reader = self._read.with_more(0, f"the out-of-band {end.last} ended its process"), ""
             reason = f"the out-of-band reader ended the check, and not the store: {end.sentence}"
             return ClauseResult(clause.id, clause.title, Verdict.VACUOUS, reason, number, seconds)
+        if end.verdict is not Verdict.FAIL:
+            return ClauseResult(clause.id, clause.title, end.verdict, end.sentence, number, seconds)
         replay = replay_line(self._target, clause.id, self._seed, self._replay_options)
         on_disk = files_in(self._last_location(clause.id))
         details = [*([f"on disk  {on_disk}"] if on_disk else []), *end.details]

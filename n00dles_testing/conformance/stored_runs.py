@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .child import still_alive
 from .damage import holds
 from .records import Record
 from .scenario import Scenario
@@ -124,10 +125,12 @@ async def write_a_run(
     """Create or load a run, and save each of `outputs`; a procedure for another process."""
     instance = await target.open(location)
     context = instance.context(await instance.load_or_create(run_id, inputs), run_id)
+    still_alive()
     for nodes in outputs:
         for node, output in nodes.items():
             context.checkpoint(node, output)
         await instance.save(run_id, context)
+        still_alive()
     if close:
         await instance.close()
     return {}

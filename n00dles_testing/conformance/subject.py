@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..verdicts import Finding
 from .draw import Draw
-from .expect import BrokenClause
+from .ended import not_through
+from .expect import BrokenClause, MisuseError
 from .journal import Journal
 from .location import files_in
 from .nursery import Nursery
@@ -19,8 +21,10 @@ from .scenario import Scenario
 if TYPE_CHECKING:
     from .target import StoreTarget
 
-__all__ = ["DEFAULT_SECONDS", "Listener", "StoreSubject"]
+__all__ = ["CALLS_WORTH", "DEFAULT_SECONDS", "Listener", "StoreSubject"]
 
+CALLS_WORTH = 10
+"""A whole check may take as long as this many calls at their limit."""
 DEFAULT_SECONDS = 200.0
 
 
@@ -68,13 +72,14 @@ class StoreSubject:
         is shared by the checks of one store. `only_location` is what a factory gets whose stores share their data
         wherever they are opened. `reader` is used by the clauses that compare with it. `replay_options` belong to the
         command that shows a finding again. `plan` is what is to be replayed (see `machine`), None to draw something.
-        After so many `seconds` the whole check is killed.
+        After so many `seconds` no further scenario begins, and the check is killed soon after.
         """
         self.target = target
         self.clause = clause
         self.seed = seed
         self.plan = plan
         self.seconds = seconds
+        self._ends = time.monotonic() + seconds
         self.draw = Draw(f"{clause}:{seed}")
         self.findings: list[Finding] = []
         self.notes: list[str] = []
@@ -93,15 +98,26 @@ class StoreSubject:
         """Return a new scenario on a fresh location; enter it with `async with`.
 
         A broken clause in it is kept as a finding, and the check goes on behind the scenario. It counts once it has
-        compared something.
+        compared something. Raises `MisuseError` if the time for the check is over: it is NOT RUN to its end.
         """
+        self._expect_time()
         self._opened += 1
         self._listener.scenario(self._opened, title)
         return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location())
 
     def probe(self, title: str) -> Scenario:
-        """Return a scenario that counts for nothing: it finds out what the store offers."""
+        """Return a scenario that counts for nothing: it finds out what the store offers. Raises as `scenario` does."""
+        self._expect_time()
         return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location(), is_probe=True)
+
+    @property
+    def call_seconds(self) -> float:
+        """How long a call of the store may take."""
+        return self.seconds / CALLS_WORTH
+
+    def _expect_time(self) -> None:
+        if time.monotonic() > self._ends:
+            raise MisuseError(not_through(self.seconds))
 
     async def once(self, name: str, find_out: Callable[[], Awaitable[T]]) -> T:
         """Return what `find_out` returns, from memory if another check of the same store has asked already."""

@@ -28,20 +28,22 @@ async def usable_from_elsewhere(subject: StoreSubject) -> None:
     and in a process and its fork, at the same time, each with a run of its own, and then one after the other with one
     of both. Once both close the store, once the parent does so while the child goes on, which then ends without.
 
-    Any call may raise, which is noted, and changes nothing; none may hang, for 10 s. What was acknowledged must come
-    back, whole and unmixed: to whoever saved it, to the first owner, and, if the store is durable, to a third process.
-    A store in memory is copied by a fork: there, what was saved before is found. One run that both have saved is asked
-    for only if two processes that open the store by themselves can do that: whether they can, is for level 4.
+    Any call may raise, which is noted, and changes nothing; none may hang, for 10 s (or `--limit`, if that is less).
+    What was acknowledged must come back, whole and unmixed: to whoever saved it, to the first owner, and, if the store
+    is durable, to a third process. A store in memory is copied by a fork: there, what was saved before is found. One
+    run that both have saved is asked for only if two processes that open the store by themselves can do that: whether
+    they can, is for level 4.
 
     Seen in: langchain-ai/langgraph #8136 (a guard that is one per instance, and of no use in the next process),
     pytest-dev/pytest-asyncio #145 (what belongs to an event loop outlives it).
     """
     await _tasks(subject)
     refusals: dict[str, str] = {}
-    await _loops(subject, refusals)
-    await _threads(subject, refusals)
+    limit = min(_LIMIT, subject.call_seconds)
+    await _loops(subject, refusals, limit)
+    await _threads(subject, refusals, limit)
     if hasattr(os, "fork"):
-        await _forks(subject, refusals)
+        await _forks(subject, refusals, limit)
     else:
         subject.notes.append("not tried: a fork, which this system does not have")
     subject.notes += [f"{who}: {error}" for who, error in refusals.items()]
@@ -58,31 +60,29 @@ async def _tasks(subject: StoreSubject) -> None:
         await asyncio.create_task(s.open())
 
 
-async def _loops(subject: StoreSubject, refusals: dict[str, str]) -> None:
+async def _loops(subject: StoreSubject, refusals: dict[str, str], limit: float) -> None:
     async with subject.scenario("two event loops, one after the other, and one of another thread") as s:
         run_id = subject.fresh_run_id()
         async with s.elsewhere() as other:
-            came = await other.perform(use_in_loops, run_id=run_id, limit=_LIMIT)
-        Uses(s, "the first event loop", refusals).judge(came, _LIMIT)
+            came = await other.perform(use_in_loops, run_id=run_id, limit=limit)
+        Uses(s, "the first event loop", refusals).judge(came, limit)
         await _is_kept(s)
 
 
-async def _threads(subject: StoreSubject, refusals: dict[str, str]) -> None:
+async def _threads(subject: StoreSubject, refusals: dict[str, str], limit: float) -> None:
     loses = not await subject.once("saves of two handles", lambda: _keeps_saves_of_two_handles(subject))
     async with subject.scenario(f"{_THREADS} threads at once, each with an event loop and a run of its own") as s:
         run_ids = [subject.fresh_run_id() for _ in range(_THREADS)]
         together = subject.fresh_run_id()
         async with s.elsewhere() as other:
-            came = await other.perform(use_in_threads, run_ids=run_ids, together=together, limit=_LIMIT)
-        Uses(s, "who opened it", refusals, shared={together}, ignored={together} if loses else set()).judge(
-            came, _LIMIT
-        )
+            came = await other.perform(use_in_threads, run_ids=run_ids, together=together, limit=limit)
+        Uses(s, "who opened it", refusals, shared={together}, ignored={together} if loses else set()).judge(came, limit)
         await _is_kept(s)
     if loses:
         subject.notes.append("one run that all threads save was not judged: one thread loses its saves, too (S08, S09)")
 
 
-async def _forks(subject: StoreSubject, refusals: dict[str, str]) -> None:
+async def _forks(subject: StoreSubject, refusals: dict[str, str], limit: float) -> None:
     serves_two = await subject.once("serves two processes", lambda: _serves_two_processes(subject))
     for closes_first, title in (
         (False, "a process and its fork"),
@@ -91,9 +91,9 @@ async def _forks(subject: StoreSubject, refusals: dict[str, str]) -> None:
         async with subject.scenario(f"{title}, at the same time") as s:
             runs = {name: subject.fresh_run_id() for name in ("mine", "childs", "both")}
             async with s.elsewhere() as other:
-                came = await other.perform(use_after_a_fork, **runs, closes_first=closes_first, limit=_LIMIT)
+                came = await other.perform(use_after_a_fork, **runs, closes_first=closes_first, limit=limit)
             ignored = set() if serves_two else {runs["both"]}
-            Uses(s, "the parent", refusals, ignored=ignored).judge(came, _LIMIT)
+            Uses(s, "the parent", refusals, ignored=ignored).judge(came, limit)
             await _is_kept(s, ends=("closed", "killed"))
     if not serves_two:
         subject.notes.append(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from n00dles.errors import ConfigurationError
-from n00dles_testing.conformance import StoreReport, check_store
+from n00dles_testing.conformance import StoreReport, check_store, implemented
+from n00dles_testing.conformance.processes import HelperProcess
+from n00dles_testing.conformance.runner import Runner, open_runner
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
 HERE = Path(__file__).parent
@@ -108,13 +111,166 @@ def test_a_slow_store_is_not_taken_for_one_that_hangs() -> None:
     assert (result.seconds or 0) > 1
 
 
-def test_a_clause_that_never_comes_to_its_end_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("n00dles_testing.conformance.runner._CALLS_WORTH", 1)
+SLOW = """
+import time
+from n00dles_testing.conformance.mutants.correct import JSONFiles
 
-    [result] = check("TakesItsTime", ["S02"], limit=1).results
+class Slow(JSONFiles):
+    def load_or_create(self, run_id, inputs):
+        time.sleep({seconds})
+        return super().load_or_create(run_id, inputs)
+
+    def save(self, run_id, context):
+        time.sleep({seconds})
+        super().save(run_id, context)
+"""
+
+
+def slow_store(folder: Path, seconds: float) -> str:
+    (folder / "slow.py").write_text(SLOW.format(seconds=seconds))
+    return f"{folder / 'slow.py'}:Slow"
+
+
+@pytest.mark.parametrize("clause", ["S10", "S13", "S16", "S18"])
+def test_a_procedure_of_many_calls_may_take_longer_than_a_call(tmp_path: Path, clause: str) -> None:
+    [result] = check_store(slow_store(tmp_path, 0.15), clauses=[clause], limit=3).results
+
+    assert result.verdict in (Verdict.PASS, Verdict.NOT_RUN), result.reason
+    assert (result.seconds or 0) > 1
+
+
+def test_a_clause_that_is_not_through_in_its_time_is_not_run(tmp_path: Path) -> None:
+    [result] = check_store(slow_store(tmp_path, 0.2), clauses=["S02"], limit=0.6).results
+
+    assert result.verdict is Verdict.NOT_RUN
+    assert result.reason.startswith("the clause was not through after 6 s, though no call took too long")
+    assert result.findings == ()
+
+
+def test_what_was_found_before_the_time_was_over_counts(tmp_path: Path) -> None:
+    target = slow_store(tmp_path, 0.2)
+    with (tmp_path / "slow.py").open("a") as module:
+        module.write("\nclass Loses(Slow):\n    def save(self, run_id, context):\n        time.sleep(0.2)\n")
+
+    [result] = check_store(target.replace("Slow", "Loses"), clauses=["S02"], limit=0.6).results
 
     assert result.verdict is Verdict.FAIL
-    assert result.reason.startswith("the clause was not through after 1 s, and was killed")
+    assert result.findings
+
+
+def test_a_clause_that_does_not_end_by_itself_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("n00dles_testing.conformance.runner.CALLS_WORTH", 0.1)
+    monkeypatch.setattr("n00dles_testing.conformance.runner._CALLS_TO_END", 0)
+
+    [result] = check("TakesItsTime", ["S18"], limit=2).results
+
+    assert result.verdict is Verdict.NOT_RUN
+    assert result.reason.startswith("the clause was not through after 0.2 s")
+
+
+class Scripted:
+    """A worker that says these things, whatever it is asked."""
+
+    def __init__(self, *said: dict[str, Any]) -> None:
+        self.channel = self
+        self._said = list(said)
+
+    def __enter__(self) -> Scripted:
+        return self
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def send(self, message: dict[str, Any]) -> None: ...
+
+    def receive(self, timeout: float) -> dict[str, Any] | None:
+        return self._said.pop(0) if self._said else None
+
+    def output(self) -> str:
+        return ""
+
+
+def test_what_a_left_call_tells_behind_the_result_is_not_taken_for_the_end() -> None:
+    result = ClauseResult("S14", "told", Verdict.PASS, scenarios=1).to_dict()
+    answer = {"result": result, "reader": None}
+    late = {"step": 3, "text": "save → raised RuntimeError"}
+    worker = Scripted({"word": "unknown"}, answer, late, late, {"idle": True}, answer, {"idle": True})
+    [clause] = [each for each in implemented() if each.id == "S14"]
+
+    with open_runner("memory://") as runner:
+        runner._stop()
+        runner._worker = cast(HelperProcess, worker)
+        results = [runner.check(clause), runner.check(clause)]
+
+    assert [each.verdict for each in results] == [Verdict.PASS, Verdict.PASS]
+    assert worker.receive(0) is None
+
+
+def test_a_process_that_does_not_start_is_started_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    starts = _slow_starts(monkeypatch, {2})
+
+    report = check("KillsTheProcess", ["S02", "S05"])
+
+    assert [result.verdict for result in report.results] == [Verdict.FAIL, Verdict.PASS]
+    assert starts == [1, 2, 3]
+
+
+def test_a_process_that_never_starts_again_is_not_held_against_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    _slow_starts(monkeypatch, {2, 3})
+
+    report = check("KillsTheProcess", ["S02", "S05"])
+
+    assert [result.verdict for result in report.results] == [Verdict.FAIL, Verdict.VACUOUS]
+    assert "the process for the checks did not start" in report.results[1].reason
+
+
+def _slow_starts(monkeypatch: pytest.MonkeyPatch, slow: set[int]) -> list[int]:
+    """Let these starts of the worker take too long; return the list that all are noted in."""
+    starts: list[int] = []
+    first_answer = Runner._first_answer
+
+    def answer(runner: Runner, worker: HelperProcess) -> dict[str, Any]:
+        starts.append(runner._starts)
+        with monkeypatch.context() as patch:
+            if runner._starts in slow:
+                patch.setattr("n00dles_testing.conformance.runner._TIME_TO_START", 0.0)
+            return first_answer(runner, worker)
+
+    monkeypatch.setattr(Runner, "_first_answer", answer)
+    return starts
+
+
+def test_what_keeps_from_seeing_whether_locations_are_apart_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "hangs.py").write_text(
+        "import time\n"
+        "from n00dles_testing.conformance.mutants.correct import JSONFiles\n"
+        "class Hangs(JSONFiles):\n"
+        "    def load_or_create(self, run_id, inputs):\n"
+        "        if inputs.get('location') == 'the second':\n"
+        "            time.sleep(60)\n"
+        "        return super().load_or_create(run_id, inputs)\n"
+    )
+
+    report = check_store(f"{tmp_path / 'hangs.py'}:Hangs", clauses=["S01"], limit=1)
+
+    assert report.results[0].verdict is Verdict.PASS
+    assert [
+        note for note in report.notes if note.startswith("not found out whether locations are apart: the store did")
+    ]
+
+
+def test_locations_of_a_slow_store_are_seen_not_to_be_apart(tmp_path: Path) -> None:
+    (tmp_path / "shares.py").write_text(
+        "import time\n"
+        "from n00dles_testing.conformance.mutants.correct import JSONFiles\n"
+        "class Shares(JSONFiles):\n"
+        "    def __init__(self, location):\n"
+        f"        super().__init__({str(tmp_path)!r})\n"
+        "        time.sleep(0.6)\n"
+    )
+
+    report = check_store(f"{tmp_path / 'shares.py'}:Shares", clauses=["S01"], limit=1)
+
+    assert "two different locations gave the same data" in report.shares_data
 
 
 def test_a_close_that_raises_fails() -> None:

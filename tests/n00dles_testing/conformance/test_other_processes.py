@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from n00dles_testing.conformance import check_store
 from n00dles_testing.conformance.child import name_of
+from n00dles_testing.conformance.disturbed import play
+from n00dles_testing.conformance.elsewhere import Elsewhere
+from n00dles_testing.conformance.expect import VacuousCheck
 from n00dles_testing.conformance.mutants import correct_stores
 from n00dles_testing.conformance.nursery import Nursery, NurseryGoneError
-from n00dles_testing.conformance.processes import describe_exit
+from n00dles_testing.conformance.processes import OtherProcess, describe_exit
 from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.target import StoreTarget
 from n00dles_testing.verdicts import Verdict
@@ -202,3 +206,61 @@ def test_only_functions_of_the_suite_are_performed() -> None:
 
     with pytest.raises(ValueError, match="is no procedure of the suite"):
         name_of(inner)
+
+
+class Ended:
+    """A process that has ended without a word."""
+
+    pid = 7
+
+    def __init__(self, status: int | None) -> None:
+        self._status = status
+
+    def request(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        return None
+
+    def wait(self, timeout: float) -> int | None:
+        if self._status is None:
+            raise NurseryGoneError("the process that is forked has ended")
+        return self._status
+
+    def output(self) -> str:
+        return ""
+
+
+def died_by(status: int | None, by: int, folder: Path, nursery: Nursery) -> tuple[bool, dict[str, Any]]:
+    async def die() -> tuple[bool, dict[str, Any]]:
+        async with subject_on(folder, nursery).probe("a kill") as s:
+            return await Elsewhere(s, cast(OtherProcess, Ended(status))).perform_and_die("a kill", play, by=by)
+        raise AssertionError("not reached")
+
+    return asyncio.run(die())
+
+
+@pytest.mark.parametrize(
+    ("status", "by", "message"),
+    [
+        (-9, signal.SIGKILL, "a process was killed by SIGKILL, but not where it was to be"),
+        (-9, signal.SIGXFSZ, "a process was killed by SIGKILL, but not where it was to be"),
+        (None, signal.SIGKILL, "the process that is forked has ended, and its forks with it, so nothing was shown"),
+    ],
+)
+def test_a_kill_that_was_not_told_before_is_no_proof(
+    status: int | None, by: int, message: str, nursery: Nursery, tmp_path: Path
+) -> None:
+    with pytest.raises(VacuousCheck, match=message):
+        died_by(status, by, tmp_path, nursery)
+
+
+def test_a_kill_by_the_kernel_in_a_write_needs_no_words(nursery: Nursery, tmp_path: Path) -> None:
+    assert died_by(-signal.SIGXFSZ, signal.SIGXFSZ, tmp_path, nursery) == (True, {})
+
+
+def test_how_a_fork_ended_is_not_made_up_when_the_nursery_is_gone() -> None:
+    nursery = Nursery(FILES)
+    process = nursery.fork()
+    nursery.close()
+
+    with pytest.raises(NurseryGoneError):
+        process.wait(20)
+    process.__exit__()
