@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from .channel import Channel
+from .parent import expect_children
 
-__all__ = ["start_interpreter", "start_talking"]
+__all__ = ["start_interpreter", "start_talking", "working_folder"]
 
 _BOOT = (
     "import importlib, json, sys; sys.path[:] = json.loads(sys.argv[1]); module, *arguments = sys.argv[2:]; "
@@ -28,13 +29,15 @@ def start_interpreter(
     keep: Sequence[int] = (),
     output: IO[bytes] | None = None,
     own_session: bool = True,
+    folder: str | None = None,
 ) -> subprocess.Popen[bytes]:
     """Start a fresh interpreter that calls `main` of `module` with these arguments.
 
     `environment` is added to ours, `keep` are descriptors that it inherits. What it prints goes to `output`, else to
     stderr, so that it cannot mix with a report on stdout. In a session of its own, Ctrl-C in a terminal does not reach
-    it, and it can be killed with all that it has started.
+    it, and it can be killed with all that it has started. It starts in `folder`, by default where we are now.
     """
+    expect_children()
     path = list(dict.fromkeys(os.path.abspath(entry) for entry in sys.path))
     return subprocess.Popen(
         # -P: a json.py in the working folder must not be taken for the standard one.
@@ -45,6 +48,7 @@ def start_interpreter(
         env={**os.environ, **(environment or {})},
         pass_fds=keep,
         start_new_session=own_session,
+        cwd=folder,
     )
 
 
@@ -54,6 +58,7 @@ def start_talking(
     environment: Mapping[str, str] | None = None,
     output: IO[bytes] | None = None,
     own_session: bool = True,
+    folder: str | None = None,
 ) -> tuple[subprocess.Popen[bytes], Channel]:
     """Start a fresh interpreter, and return it with our end of a channel to it.
 
@@ -70,6 +75,7 @@ def start_talking(
             keep=(child_reads, child_writes),
             output=output,
             own_session=own_session,
+            folder=folder,
         )
     except BaseException:
         channel.close()
@@ -78,3 +84,11 @@ def start_talking(
         os.close(child_reads)
         os.close(child_writes)
     return process, channel
+
+
+def working_folder() -> str | None:
+    """Return the folder in which this process works, None if that has been removed."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        return None

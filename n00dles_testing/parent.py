@@ -1,4 +1,4 @@
-"""Tying a process to its parent: what was started for a test must not outlive it."""
+"""Tying processes to their parents: what was started for a test must not outlive it, and its end must be seen."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import ctypes
 import os
 import signal
 import sys
+import threading
+from contextlib import suppress
 
-__all__ = ["die_with_parent"]
+__all__ = ["adopt_orphans", "die_with_parent", "end_descendants", "expect_children"]
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_ROUNDS = 20
 
 
 def die_with_parent(parent: int) -> None:
@@ -18,6 +22,57 @@ def die_with_parent(parent: int) -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before the kernel was asked
         os._exit(1)
+
+
+def expect_children() -> None:
+    """Have the ends of children kept for us, also where somebody has had SIGCHLD ignored: else each looks like exit 0.
+
+    What is ignored stays so in a new interpreter, too. Does nothing outside the main thread.
+    """
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of whatever our descendants leave behind, where that can be (Linux): it stays to be found."""
+    if sys.platform == "linux" and _libc is not None:
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def end_descendants(pid: int) -> None:
+    """Kill all descendants of a process that has adopted their orphans, also in sessions of their own (Linux)."""
+    for _ in range(_ROUNDS):  # one may start another before it is killed
+        living = _living_descendants(pid)
+        for each in living:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
+        if not living:
+            return
+
+
+def _living_descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    dead = set()
+    for name in _processes():
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                state, parent, *_ = file.read().rpartition(b")")[2].split()
+        except (OSError, ValueError):
+            continue
+        children.setdefault(int(parent), []).append(int(name))
+        if state in b"ZX":
+            dead.add(int(name))
+    found = [pid]
+    for each in found:
+        found += children.get(each, [])
+    return [each for each in found[1:] if each not in dead]
+
+
+def _processes() -> list[str]:
+    try:
+        return [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
 
 
 try:

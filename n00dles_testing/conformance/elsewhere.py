@@ -194,8 +194,9 @@ def _performing(procedure: Procedure, arguments: dict[str, Any]) -> dict[str, An
 
 
 def _fresh(scenario: Scenario) -> OtherProcess:
-    process = HelperProcess("n00dles_testing.conformance.child")
-    process.channel.send({"target": scenario.subject.target.text})
+    target = scenario.subject.target
+    process = HelperProcess("n00dles_testing.conformance.child", folder=target.folder)
+    process.channel.send({"target": target.text})
     return process
 
 

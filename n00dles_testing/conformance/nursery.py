@@ -34,8 +34,8 @@ class NurseryGoneError(Exception):
 class Nursery:
     """Our side. `unfit` says why nothing can be forked, None if all is well; then use fresh interpreters."""
 
-    def __init__(self, target: str) -> None:
-        """Start the process and have it import `target`."""
+    def __init__(self, target: str, folder: str | None = None) -> None:
+        """Start the process in `folder`, by default where we are, and have it import `target`."""
         self.unfit: str | None = None
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -45,7 +45,12 @@ class Nursery:
         self._control, theirs = socket.socketpair()
         with theirs, tempfile.TemporaryFile() as printed:
             self._process = start_interpreter(
-                _MODULE, [str(theirs.fileno())], keep=[theirs.fileno()], output=printed, own_session=False
+                _MODULE,
+                [str(theirs.fileno())],
+                keep=[theirs.fileno()],
+                output=printed,
+                own_session=False,
+                folder=folder,
             )
         self._greet(target)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from ..channel import Channel
-from ..parent import die_with_parent
+from ..parent import adopt_orphans, die_with_parent, end_descendants
 from .child import serve
 from .target import StoreTarget
 
@@ -60,6 +60,7 @@ class _Nursery:
             for fork in self._forks:
                 os.kill(fork.pid, signal.SIGKILL)
                 os.waitpid(fork.pid, 0)
+            end_descendants(self._pid)
 
     def _wait(self) -> None:
         poll = select.poll()
@@ -194,6 +195,7 @@ def main(control: str) -> None:
     # Each look of the collector at what all forks share would copy the memory.
     gc.collect()
     gc.freeze()
+    adopt_orphans()
     channel.send({"ready": True})
     _Nursery(ours, target).serve()
     os._exit(0)

@@ -15,6 +15,7 @@ from n00dles.errors import ConfigurationError
 
 from ..channel import Channel
 from ..interpreters import start_talking
+from ..parent import end_descendants
 
 __all__ = ["HelperProcess", "OtherProcess", "describe_exit"]
 
@@ -78,15 +79,22 @@ class HelperProcess(OtherProcess):
     On leaving it is killed, with everything that it started, if it has not ended by itself.
     """
 
-    def __init__(self, module: str, *, own_group: bool = False) -> None:
-        """Start `module`. With `own_group`, it and its children form a group that `kill` ends together."""
+    def __init__(self, module: str, *, own_group: bool = False, folder: str | None = None) -> None:
+        """Start `module` in `folder`, by default where we are.
+
+        With `own_group`, `kill` ends it together with its children, and theirs.
+        """
         if os.name != "posix":
             raise ConfigurationError("checking a store needs POSIX: descriptors are handed to child processes.")
         super().__init__()
         self._own_group = own_group
         try:
             self._process, self.channel = start_talking(
-                module, environment={"PYTHONUNBUFFERED": "1"}, output=self._output, own_session=own_group
+                module,
+                environment={"PYTHONUNBUFFERED": "1"},
+                output=self._output,
+                own_session=own_group,
+                folder=folder,
             )
         except BaseException:
             self._output.close()
@@ -117,10 +125,13 @@ class HelperProcess(OtherProcess):
         return tuple(line.strip() for line in lines if line.startswith('  File "') and not _is_ours(line))
 
     def kill(self) -> None:
-        """Kill the process, and its group if it has one of its own; return when it is gone."""
+        """Kill the process, and its group if it has one of its own, with all descendants; return when it is gone."""
         if self._process.poll() is None or self._own_group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if self._own_group:
+                    if self._process.poll() is None:
+                        self._process.send_signal(signal.SIGSTOP)  # it adopts what is killed, and starts no other
+                        end_descendants(self.pid)
                     os.killpg(self.pid, signal.SIGKILL)
                 else:
                     self._process.kill()

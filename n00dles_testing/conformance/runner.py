@@ -12,6 +12,7 @@ from typing import Any
 
 from n00dles.errors import ConfigurationError
 
+from ..interpreters import working_folder
 from ..verdicts import ClauseResult, Finding, Verdict
 from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
@@ -36,6 +37,7 @@ _CALLS_TO_END = 2
 _TIME_TO_SETTLE = 2.0
 _TIME_TO_START = 60.0
 _TIME_TO_DIE = 5.0
+_TIME_TO_CLOSE = 5.0
 _PRINTED_TAIL = 400
 
 
@@ -145,6 +147,7 @@ class Runner:
         self._read: ReaderReport | None = None
         self._nonce = secrets.token_hex(3)
         self._worker: HelperProcess | None = None
+        self._started_in = working_folder()
         self._starts = 0
         self._printed = ""
         self._not_found_out: tuple[str, ...] = ()
@@ -219,7 +222,9 @@ class Runner:
 
     def start(self) -> None:
         """Open the store, and see what it is. Raises `ConfigurationError` if it does not open at all."""
-        answer = self._first_answer(self._new_worker())
+        worker = self._new_worker()
+        answer = self._first_answer(worker)
+        self._see_it_closed(worker)
         self.note = answer["note"]
         self.claims = self.claims.over(Claims.from_dict(answer["claims"]))
         self._read = None if answer["reader"] is None else ReaderReport(answer["reader"], 0)
@@ -254,7 +259,7 @@ class Runner:
 
     def _new_worker(self) -> HelperProcess:
         self._starts += 1
-        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True)
+        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True, folder=self._started_in)
         return self._worker
 
     def _running(self, story: Story) -> HelperProcess:
@@ -271,6 +276,15 @@ class Runner:
             self._stop()
             verdict = Verdict.VACUOUS if isinstance(error, _TooSlowError) else Verdict.FAIL
             raise EndedError(f"the store could not be opened in a new process: {error}", story, [], verdict) from error
+
+    def _see_it_closed(self, worker: HelperProcess) -> None:
+        """Wait until the store is closed after the first opening; one that hangs there, or dies, gets a new process."""
+        try:
+            closed = worker.channel.receive(min(self._limit, _TIME_TO_CLOSE))
+        except TimeoutError:
+            closed = None
+        if closed is None or "closed" not in closed:
+            self._stop()
 
     def _another_worker(self) -> HelperProcess:
         worker = self._new_worker()

@@ -129,7 +129,7 @@ class StoreSubject:
         """Return the process that is forked for other processes; the first call starts it."""
         # Not `once`: it is started at once or not at all, so that two scenarios side by side share it.
         if "nursery" not in self._memory:
-            self._memory["nursery"] = Nursery(self.target.text)
+            self._memory["nursery"] = Nursery(self.target.text, self.target.folder)
         nursery: Nursery = self._memory["nursery"]
         return nursery
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from n00dles.errors import ConfigurationError
 from n00dles.stores.urls import open_store
 
 from ..factories import takes_location
+from ..interpreters import working_folder
 from ..registered import load_registered
 from .claims import Claims, claims_of
 from .instance import Instance
@@ -33,6 +34,8 @@ class StoreTarget:
     `takes_location` says whether it can be opened on locations of the suite's choice; without, every instance is
     opened in the same way and whether they share data is for the store to know. `note` tells the user what the suite
     does with the target. `claims` is what the factory says of itself, `reader` its attribute of that name, as it is.
+    `folder` is where a relative path in `text` begins: other processes are started there, wherever
+    a store has gone meanwhile.
     """
 
     text: str
@@ -41,11 +44,13 @@ class StoreTarget:
     _open: Callable[[str | None], Any]
     claims: Claims = field(default_factory=Claims)
     reader: Any = None
+    folder: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> StoreTarget:
         """Read a URL, `module:factory`, `path/to/file.py:factory` or a registered name. Raises `ConfigurationError`."""
-        return _url_target(text) if "://" in text else _factory_target(text)
+        folder = working_folder()  # before anything of the store's is imported
+        return replace(_url_target(text) if "://" in text else _factory_target(text), folder=folder)
 
     async def open(self, location: str | None) -> Instance:
         """Open an instance on a location. Raises what the factory raises; `ConfigurationError` if it gives no store."""

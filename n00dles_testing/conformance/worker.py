@@ -25,6 +25,7 @@ from typing import Any
 from n00dles.errors import N00dlesError
 
 from ..channel import Channel
+from ..parent import adopt_orphans
 from ..verdicts import ClauseResult, Verdict
 from .apart import same_data
 from .claims import claims_of
@@ -80,14 +81,18 @@ class _Worker:
         }
 
     async def try_to_open(self) -> None:
-        """Open the store once: a target that is none is told at once, not by every clause."""
+        """Open the store once: a target that is none is told at once, not by every clause.
+
+        What is known then is told before the store is closed: how it closes, or whether, is for the checks to judge.
+        """
         subject = self._subject("opening")
         instance = await self._target.open(subject.fresh_location())
         # A URL gives a store of ours around another's.
         store = getattr(instance.raw, "inner", instance.raw) if "://" in self._target.text else instance.raw
         self.claims = self.claims.over(claims_of(store, f"the store of {self._target.text}"))
-        with contextlib.suppress(Exception):
-            await instance.close()  # how it closes is for the checks to judge
+        with contextlib.suppress(Exception, SystemExit, asyncio.CancelledError):
+            self._channel.send(self.ready)
+            await instance.close()
 
     async def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
@@ -181,6 +186,7 @@ async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:
 def main(reads: str, writes: str) -> None:
     """Serve until the other end hangs up; the arguments are the numbers of two inherited descriptors."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
+    adopt_orphans()
     channel = Channel(int(reads), int(writes))
     channel.send({"started": True})
     start = channel.receive()
@@ -196,7 +202,10 @@ def main(reads: str, writes: str) -> None:
         place = "".join(f" ({text})" for _, text in where(error))
         channel.send({"unusable": f"opening the store raised {describe(error)}{place}"})
     else:
-        channel.send(worker.ready)
+        if start["try_to_open"]:
+            channel.send({"closed": True})
+        else:
+            channel.send(worker.ready)
         while (message := channel.receive()) is not None:
             asyncio.run(worker.answer(message))
             channel.send({"idle": True})

@@ -119,12 +119,13 @@ def _unpacked(text: str) -> Any:
         raise BadTokenError(f"{_short(text)} is no token; copy all of what stands after `replay`.") from error
 
 
-def below_here(target: str) -> str:
-    """Return a file below the current folder by its relative path, which is the same in every checkout."""
+def below_here(target: str, folder: str | None = None) -> str:
+    """Return a file below `folder`, or the current one, by its relative path, which is the same in every checkout."""
     place, colon, name = target.rpartition(":")
     path = Path(place)
-    if path.is_absolute() and path.suffix == ".py" and path.is_relative_to(Path.cwd()):
-        return f"{os.path.relpath(path)}{colon}{name}"
+    here = Path(folder) if folder else Path.cwd()
+    if path.is_absolute() and path.suffix == ".py" and path.is_relative_to(here):
+        return f"{os.path.relpath(path, here)}{colon}{name}"
     return target
 
 

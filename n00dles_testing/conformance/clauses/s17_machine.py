@@ -101,7 +101,7 @@ async def _replay(subject: StoreSubject, offers: Offers, plan: Plan) -> None:
 
 
 def _found(subject: StoreSubject, broken: Broken) -> None:
-    token = PlanToken(subject.target.text, subject.seed, broken.plan).encode()
+    token = PlanToken(subject.target.text, subject.seed, broken.plan).encode(subject.target.folder)
     details = [f"{label:<8} {text}" for label, text in broken.fault.details]
     finding = Finding(
         subject.clause, broken.fault.message, (*broken.story, *details), f"n00dles-testing replay {token}"

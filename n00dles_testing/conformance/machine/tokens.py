@@ -29,9 +29,12 @@ class PlanToken:
     seed: int
     plan: Plan
 
-    def encode(self) -> str:
-        """Return the token: letters, digits, `_` and `-`. The same sequence gives the same one on every machine."""
-        form = {"target": below_here(self.target), "seed": self.seed, "plan": self.plan.to_dict()}
+    def encode(self, folder: str | None = None) -> str:
+        """Return the token: letters, digits, `_` and `-`. The same sequence gives the same one on every machine.
+
+        A file below `folder`, or the current one, is named by its relative path.
+        """
+        form = {"target": below_here(self.target, folder), "seed": self.seed, "plan": self.plan.to_dict()}
         text = json.dumps(form, sort_keys=True, separators=(",", ":"))
         return PREFIX + base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode().rstrip("=")
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import threading
 import time
 from typing import Any
 
@@ -34,3 +37,24 @@ class GoesElsewhere(JSONFiles):
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
         os.chdir("/")
+
+
+class IgnoresChildren(JSONFiles):
+    """Has the kernel forget the ends of its children."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+
+class StartsAHelper(JSONFiles):
+    """Has a helper in a session of its own, and ends it when it is closed; who kills the store leaves it behind."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.helper = subprocess.Popen(["sleep", "4321.25"], start_new_session=True)
+
+    def close(self) -> None:
+        self.helper.kill()
+        self.helper.wait()

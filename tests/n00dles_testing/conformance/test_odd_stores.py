@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+import pytest
 
 from n00dles_testing.conformance import StoreReport, check_store
 from n00dles_testing.conformance.records import difference, show
@@ -33,3 +36,42 @@ def test_a_value_whose_repr_raises_is_shown_by_its_type() -> None:
 
     assert shown == "<Odd whose repr raises RuntimeError>"
     assert difference({"a": 1}, {"a": Odd()}) == f"['a'] is {shown} (Odd), not 1 (int)"
+
+
+def test_a_store_that_changes_the_working_folder_is_opened_again_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(STORES.parent)
+
+    found = check_store("odd_stores.py:GoesElsewhere", clauses=["C01", "C02", "S15"])
+
+    assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
+    assert found.target == "odd_stores.py:GoesElsewhere"
+
+
+def test_a_close_that_hangs_is_for_the_clauses_to_judge() -> None:
+    found = check_store(f"{STORES}:ClosesNever", clauses=["S01", "S02"], limit=2)
+
+    assert set(verdicts(found).values()) == {Verdict.FAIL}
+    assert found.results[0].reason.endswith("during: close()")
+
+
+def test_a_store_that_has_the_ends_of_children_ignored_is_killed_and_seen_to_be() -> None:
+    found = check_store(f"{STORES}:IgnoresChildren", clauses=["C01", "C02", "S13"])
+
+    assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt orphans")
+def test_what_a_store_has_started_in_a_session_of_its_own_is_ended_with_the_check() -> None:
+    found = check_store(f"{STORES}:StartsAHelper", clauses=["S01", "C02"])
+
+    assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
+    assert [each for each in Path("/proc").glob("[0-9]*/cmdline") if _says(each, b"4321.25")] == []
+
+
+def _says(path: Path, word: bytes) -> bool:
+    try:
+        return word in path.read_bytes()
+    except OSError:
+        return False
