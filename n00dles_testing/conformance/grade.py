@@ -15,7 +15,7 @@ from ..verdicts import ClauseResult, Verdict
 from .contract import LEVELS, PLAINLY, level_title
 from .registry import implemented
 
-__all__ = ["Grade", "counts_for", "grade", "spans"]
+__all__ = ["LOST_AT_A_RESTART", "Grade", "counts_for", "grade", "spans"]
 
 _NOT_CHECKED, _NOT_ASKED = "not checked by this release", "not asked for"
 _WORST_FIRST = (
@@ -24,6 +24,8 @@ _WORST_FIRST = (
     _NOT_CHECKED,
 )
 _SECOND = 2
+LOST_AT_A_RESTART = "lost at a restart"
+"""How the note ends that says what a store loses of a run's bookkeeping."""
 _SHOWN_REASONS = 3
 _SHORTEST_SPAN = 3
 
@@ -54,8 +56,14 @@ def grade(results: Sequence[ClauseResult]) -> Grade:
         level = number
     following = (level or 0) + 1
     stops = _what_stops(following, by_clause, checked)
-    lines = [_headline(level, results), *stops, *_unknown(missing, following if stops else 0)]
+    lines = [_headline(level, results), *stops, *_unknown(missing, following if stops else 0), *_lost(results)]
     return Grade(level, "\n".join(lines), missing)
+
+
+def _lost(results: Iterable[ClauseResult]) -> list[str]:
+    """Tell what a store loses that no clause asks for: whoever reads the level may count on it."""
+    notes = [(each.clause, note) for each in results for note in each.reason.split("; ")]
+    return [f"note of {clause}: the store {note}" for clause, note in notes if note.endswith(LOST_AT_A_RESTART)]
 
 
 def _is_reached(level: int, by_clause: dict[str, ClauseResult]) -> bool:

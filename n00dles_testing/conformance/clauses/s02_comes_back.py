@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..bookkeeping import note_what_is_lost_at_a_restart
 from ..registry import clause
 from ..subject import StoreSubject
 from ..values import MAY_BE_REFUSED, NUMBERS, OUTPUTS, TEXTS
 
-_STEPS = (1, 30, 60, 8, 1, 1, 1, 98, 100, 100)
+_STEPS = (1, 30, 60, 8, 1, 1, 1, 98, 300, 300, 300)
 """How many nodes each save of a long run adds: one at a time around the hundredth, and many at once."""
 _RUNS = 120
 
@@ -22,8 +23,11 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
     (and be paid for) again, one that sorts nodes by name hands the wrong "previous output" to the next. Texts are tried
     with white space around them, in the two Unicode forms, and looking like numbers or nothing; numbers at the edges of
     what a double or 64 bits hold. For some of these a store may have no room: it may refuse to save them, if the run
-    then stays as it was. A run of 400 nodes comes back whole, and 120 runs are all there beside each other: a page, a
-    batch or a cache of a hundred is full before that.
+    then stays as it was. A run of 1100 nodes comes back whole, and 120 runs are all there beside each other: a page or
+    a batch of a hundred or a thousand, or a cache of a hundred, is full before that.
+
+    Asked for are the four fields that every store has to keep. What a resume needs beside these to be honest (attempts
+    and usage of nodes, lives, status, error, the pipeline's fingerprint) a store may lose; the report then says so.
 
     Seen in: HomericIntelligence/Scylla PR #368 (all runs again, a lookup never matched), langchain-ai/langgraph #9021
     and #8388 (values come back as None), dbos-inc/dbos-transact-py #688 (recorded in one order, recovered in another).
@@ -45,6 +49,7 @@ async def what_was_saved_comes_back(subject: StoreSubject) -> None:
     for _ in range(3):
         await _drawn(subject)
     await _note_whether_revisions_are_kept(subject)
+    await note_what_is_lost_at_a_restart(subject)
 
 
 async def _one_output(subject: StoreSubject, title: str, output: Any) -> None:

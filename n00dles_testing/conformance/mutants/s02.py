@@ -11,6 +11,7 @@ __all__ = [
     "DropsWhatLooksEmpty",
     "KeepsAHundredNodes",
     "KeepsAHundredRuns",
+    "KeepsAThousandNodes",
     "OrdersByName",
     "RoundsToDoubles",
     "StripsTexts",
@@ -39,14 +40,21 @@ class KeepsAHundredNodes(JSONFiles):
     """Reads the nodes of a run as a page of a hundred, and never asks for the next page."""
 
     breaks: ClassVar[str | None] = "S02"
+    page: ClassVar[int] = _PAGE
 
     def read(self, run_id: str) -> Any:
         """Return the first page."""
         record = super().read(run_id)
         if record is not None:
-            record["order"] = record["order"][:_PAGE]
+            record["order"] = record["order"][: self.page]
             record["completed"] = {node: record["completed"][node] for node in record["order"]}
         return record
+
+
+class KeepsAThousandNodes(KeepsAHundredNodes):
+    """Likewise a page of a thousand, which is the most that PostgREST gives at once unless it is told otherwise."""
+
+    page: ClassVar[int] = 10 * _PAGE
 
 
 class KeepsAHundredRuns(JSONFiles):
