@@ -78,7 +78,7 @@ class Player:
                     self._clock = WallClock()
                     stack.enter_context(self._clock.installed())
                 for number, operation in enumerate(self._plan.operations, start=1):
-                    self._scenario.tell(f"{number}. {describe(operation)}")
+                    self._scenario.tell(f"{number}. {describe(self._as_played(operation))}")
                     await self._do(operation)
                 for run in sorted(self._grips):
                     await self._look(run)
@@ -91,6 +91,16 @@ class Player:
             with suppress(BrokenClause):
                 await self._close()
             raise BrokenClause(broken.message, details) from broken.__cause__
+
+    def _as_played(self, operation: Operation) -> Operation:
+        """Return it with the workers that are there: who is further back than the oldest one is that one."""
+        oldest = max(0, len(self._grips.get(operation.get("run", 0), ())) - 1)
+        played = dict(operation)
+        if "back" in operation:
+            played["back"] = min(operation["back"], oldest)
+        if "backs" in operation:
+            played["backs"] = [min(back, oldest) for back in operation["backs"]]
+        return played
 
     async def _do(self, operation: Operation) -> None:
         match operation["do"]:
