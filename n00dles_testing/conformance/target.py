@@ -57,6 +57,9 @@ class StoreTarget:
         return await Instance.open(self._open(location))
 
 
+_SCHEMES = ("memory", "sqlite")
+
+
 class Workspace:
     """The temporary folder in which locations are made; removed on exit."""
 
@@ -129,9 +132,18 @@ def _below(url: str, name: str) -> str:
     return f"{start}{folder}{'' if not folder or folder.endswith('/') else '/'}{name}"
 
 
+def _refuse_half_a_url(text: str) -> None:
+    """Raise `ConfigurationError` for `sqlite:/runs.db`: no name in a module begins so."""
+    scheme, colon, rest = text.partition(":")
+    if colon and (rest.startswith("/") or scheme in _SCHEMES):
+        meant = f"{scheme}://" if scheme == "memory" else f"{scheme}:///{rest.lstrip('/')}"
+        raise ConfigurationError(f"{text!r} is no store: a URL has two slashes behind its scheme. Did you mean {meant}?")
+
+
 def _factory_target(text: str) -> StoreTarget:
     from ..targets import load_target
 
+    _refuse_half_a_url(text)
     factory = load_target(text, "store") if ":" in text else load_registered(text)
     claims = claims_of(factory, text)
     reader = reader_of(factory)

@@ -57,6 +57,8 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
         (["check"], "Missing argument 'TARGET'"),
         (["check", "runs.db"], "'runs.db' is no store: write a URL (sqlite:///runs.db)"),
         (["check", "sqlit:///runs.db"], "Did you mean sqlite://?"),
+        (["check", "sqlite:/runs.db"], "Did you mean sqlite:///runs.db?"),
+        (["check", "memory:"], "Did you mean memory://?"),
         (["check", "no.such.module:store"], "module 'no.such.module' cannot be imported"),
         (["check", "math:pi"], "math:pi is a float"),
         (["check", "collections:Counter"], "no method load_or_create, save, delete"),

@@ -210,6 +210,7 @@ def test_a_failure_tells_the_calls_the_disk_what_was_allowed_and_why_and_replays
     labels = [line.split()[0] for line in finding.story]
     assert labels[-4:] == ["on", "allowed", "came", "why"]
     assert ".json (" in finding.story[-4]
+    assert any(" by an older worker (loaded 1 before the newest)" in line for line in finding.story)
     assert "by a worker of the run before, which was deleted, so that nothing of it belongs here" in finding.story[-1]
     token = PlanToken.decode((finding.replay or "").rpartition(" ")[2])
     assert token.target == BROKEN
@@ -224,7 +225,7 @@ def test_a_replay_prints_the_story_and_the_verdict_and_its_exit_code_tells() -> 
     correct = CliRunner().invoke(main, ["replay", PlanToken(REVISIONS, 0, plan).encode()])
 
     assert broken.exit_code == 1
-    assert "   4. save a='late' of run 0 by the worker 1 before the newest" in broken.output
+    assert "   4. save a='late' of run 0 by an older worker (loaded 1 before the newest)" in broken.output
     assert "completed['a'] is 'late', and should not be there" in broken.output
     assert broken.output.rstrip().endswith("S17  FAIL: completed['a'] is 'late', and should not be there")
     assert correct.exit_code == 0

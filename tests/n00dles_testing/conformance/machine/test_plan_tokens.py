@@ -115,8 +115,8 @@ def test_a_deeply_nested_token_is_refused() -> None:
 def test_every_operation_can_be_told() -> None:
     assert [describe(operation) for operation in OPERATIONS] == [
         "load run 0, or create it, with {'topic': 'dogs', 'depth': [1, {}]}",
-        "save a=[1, None], b=-0.0 of run 0 by the worker 1 before the newest through a second instance",
-        "save a=1, b=2 of run 1 at once, by the newest worker and by the worker 1 before the newest",
+        "save a=[1, None], b=-0.0 of run 0 by an older worker (loaded 1 before the newest) through a second instance",
+        "save a=1, b=2 of run 1 at once, by the newest worker and by an older worker (loaded 1 before the newest)",
         "save nothing new of run 2 by the newest worker, and cancel it",
         "delete run 0",
         "close the store, and open it again",
