@@ -37,6 +37,7 @@ Exit codes:
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
   141  the reader of the output was gone before its end, as with | head
+  143  ended by SIGTERM; check then cleans up, as after an interrupt
 """
 
 

@@ -15,8 +15,11 @@ from .conformance import CAPABILITIES, check_store, select
 from .report.json_file import written
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_check import CheckProgress, clause_list, print_report
+from .terminated import cleaning_up_at_sigterm
 
 __all__ = ["list_clauses", "run_check"]
+
+_CLEANED_UP = "the store's processes are ended and the temporary folder is removed"
 
 
 def run_check(
@@ -32,13 +35,13 @@ def run_check(
     except KeyError as error:
         raise click.UsageError(error.args[0]) from error
     try:
-        with StepDisplay(console, "checks") as display:
+        with cleaning_up_at_sigterm(_CLEANED_UP), StepDisplay(console, "checks") as display:
             progress = CheckProgress(target, display, 0 if options["clauses"] else len(CAPABILITIES))
             report = check_store(target, progress=progress, **options)
     except ConfigurationError as error:
         raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
-        click.echo("interrupted; the store's processes are ended and the temporary folder is removed", err=True)
+        click.echo(f"interrupted; {_CLEANED_UP}", err=True)
         return INTERRUPTED
     print_report(console, report)
     if json_file is not None:

@@ -14,6 +14,7 @@ from .conformance.machine.replay import replay
 from .crash.tokens import BadTokenError
 from .report.escape import one_line
 from .report.terminal import console_for, print_findings, print_notes
+from .terminated import cleaning_up_at_sigterm
 
 __all__ = ["run_machine_replay"]
 
@@ -32,7 +33,8 @@ def run_machine_replay(text: str) -> int:
     steps = enumerate(token.plan.operations, start=1)
     print_notes(console, [f"  {number:>2}. {one_line(describe(operation))}" for number, operation in steps])
     try:
-        result = replay(token)
+        with cleaning_up_at_sigterm("the store's processes are ended and the temporary folder is removed"):
+            result = replay(token)
     except ConfigurationError as error:
         raise UnusableError(str(error)) from error
     except KeyboardInterrupt:

@@ -136,3 +136,42 @@ def test_an_interrupted_exploration_leaves_no_folder_and_no_process(
 
     time.sleep(0.5)  # whoever is left would write now
     assert [path.name for path in temporary.rglob("*") if "n00dles" in path.name] == []
+
+
+SLOW_STORE = """
+import os, time
+from n00dles_testing.conformance.mutants.correct import JSONFiles
+
+class Slow(JSONFiles):
+    def save(self, run_id, context):
+        with open("started", "w") as file:
+            file.write(str(os.getpid()))
+        time.sleep(600)
+"""
+
+
+def test_a_check_that_is_terminated_leaves_no_folder_and_no_process(tmp_path: Path) -> None:
+    (tmp_path / "slow_store.py").write_text(SLOW_STORE)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "n00dles_testing", "check", "slow_store.py:Slow", "--clause", "S02", "--limit", "500"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started = tmp_path / "started"
+    while not started.exists() or not started.read_text():
+        assert command.poll() is None
+        time.sleep(0.02)
+
+    command.terminate()
+    _, said = command.communicate(timeout=60)
+
+    assert command.returncode == 143
+    assert said.endswith("terminated; the store's processes are ended and the temporary folder is removed\n")
+    assert list(temporary.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
