@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from .command_executor import executor
+from .exits import BROKEN_PIPE, INTERRUPTED
 from .option_types import BudgetOption, ReportFile
 
-__all__ = ["UnusableError", "main"]
-
-PASSED, FAILED, USAGE, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 130, 141
+__all__ = ["main"]
 
 _HOWS = (
     "kill",
@@ -33,18 +32,12 @@ _EXIT_CODES = """\b
 Exit codes:
   0    something was tried, and nothing failed
   1    a clause failed, or showed nothing (VACUOUS); of a pipeline, also if one is UNKNOWN (see --allow-unknown); of a
-       store, also if none passed, a claim is denied, or a declared gap passes
+       store, also if none passed, a claim is denied, or a declared gap passes; also if a report could not be written
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
   141  the reader of the output was gone before its end, as with | head
   143  ended by SIGTERM; check then cleans up, as after an interrupt
 """
-
-
-class UnusableError(click.ClickException):
-    """What was named cannot be used: told without the usage, which was right."""
-
-    exit_code = USAGE
 
 
 class _Group(click.Group):
@@ -118,7 +111,7 @@ that is named; that one is neither read nor written. Of another URL, {{location}
     default=20.0,
     show_default=True,
     metavar="SECONDS",
-    help="A call that takes longer is killed, and fails; so is a clause or a probe that takes ten times as long. "
+    help="A call that takes longer is killed, and fails; a clause that takes ten times as long is not run to its end. "
     "Opening the store may take as long as a call.",
 )
 @click.option(

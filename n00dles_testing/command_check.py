@@ -10,9 +10,9 @@ import click
 
 from n00dles.errors import ConfigurationError
 
-from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .conformance import CAPABILITIES, check_store, select
-from .report.json_file import written
+from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
+from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_check import CheckProgress, clause_list, print_report
 from .terminated import cleaning_up_at_sigterm
@@ -44,13 +44,16 @@ def run_check(
         click.echo(f"interrupted; {_CLEANED_UP}", err=True)
         return INTERRUPTED
     print_report(console, report)
+    reports = []
     if json_file is not None:
-        print_notes(console, [written(json_file, "check", report.to_dict())])
+        reports.append(written_whole(json_file, json_text("check", report.to_dict())))
     if html_file is not None:
-        from .command_report import written_page
+        from .command_report import page_of
 
-        print_notes(console, [written_page(html_file, report.to_dict())])
-    return PASSED if report.ok else FAILED
+        reports.append(written_whole(html_file, page_of(report.to_dict())))
+    print_notes(console, [said for _, said in reports])
+    are_written = all(is_written for is_written, _ in reports)
+    return PASSED if report.ok and are_written else FAILED
 
 
 def list_clauses() -> None:

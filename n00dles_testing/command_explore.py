@@ -18,15 +18,15 @@ from rich.text import Text
 
 from n00dles.errors import N00dlesError
 
-from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash import ExplorationError, ExplorationReport, ExplorationRow, Progress, explore
 from .crash.points import How
 from .crash.telling import CLAUSES_PAGE
 from .crash.tokens import BadTokenError, Token
+from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .findings import few
 from .llm import LLMServer
 from .report.escape import one_line
-from .report.json_file import written
+from .report.json_file import json_text, written_whole
 from .report.rows import ReportRow
 from .report.terminal import (
     StepDisplay,
@@ -62,9 +62,11 @@ def run_explore(
     if report is None:
         return INTERRUPTED
     _show(console, report, show_all=show_all)
+    is_written = True
     if json_file is not None:
-        print_notes(console, [written(json_file, "explore", report.to_dict())])
-    return PASSED if report.ok else FAILED
+        is_written, said = written_whole(json_file, json_text("explore", report.to_dict()))
+        print_notes(console, [said])
+    return PASSED if report.ok and is_written else FAILED
 
 
 def run_replay(text: str, fake_llm: bool) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import click
 
-from .cli import PASSED, UnusableError
+from .exits import PASSED, UnusableError
 from .llm import LLMServer
 
 __all__ = ["run_llm_server"]

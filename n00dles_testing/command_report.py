@@ -12,13 +12,14 @@ from .conformance import implemented
 from .conformance.contract import LEVELS, level_title
 from .conformance.grade import grade
 from .conformance.sentences import SENTENCES
+from .exits import FAILED, PASSED
 from .report.check_report import CheckReport, UnreadableReportError, parse_check_report, read_check_report
 from .report.html_page import render_page
 from .report.json_file import enveloped, written_whole
 from .report.page_view import ClauseText
 from .verdicts import ClauseResult
 
-__all__ = ["contract", "run_report", "written_page"]
+__all__ = ["contract", "page_of", "run_report"]
 
 
 def run_report(files: Sequence[Path], html_file: Path) -> int:
@@ -32,7 +33,7 @@ def run_report(files: Sequence[Path], html_file: Path) -> int:
         raise click.UsageError(str(error)) from error
     is_written, said = written_whole(html_file, render_page(reports, contract()))
     click.echo(said, err=not is_written)
-    return 0 if is_written else 1
+    return PASSED if is_written else FAILED
 
 
 def _read(file: Path) -> CheckReport:
@@ -52,10 +53,9 @@ def _read(file: Path) -> CheckReport:
     return report
 
 
-def written_page(path: Path, content: Mapping[str, Any]) -> str:
-    """Write the page about one check (`StoreReport.to_dict`), and return a sentence that says so, or why not."""
-    report = parse_check_report(enveloped("check", content))
-    return written_whole(path, render_page([report], contract()))[1]
+def page_of(content: Mapping[str, Any]) -> str:
+    """Return the page about one check (`StoreReport.to_dict`)."""
+    return render_page([parse_check_report(enveloped("check", content))], contract())
 
 
 def contract() -> list[ClauseText]:

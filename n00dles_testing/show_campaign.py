@@ -16,9 +16,9 @@ import click
 from rich.text import Text
 
 from .campaign import CampaignError, CampaignProgress, CampaignReport, CampaignToken, prove, replay
-from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .crash.tokens import BadTokenError
-from .report.json_file import written
+from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
+from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, clause_table, console_for, print_findings, print_notes
 from .verdicts import Verdict
 from .watched import SilentEndError, can_watch, watched
@@ -129,9 +129,11 @@ def _end(report: CampaignReport, json_file: Path | None) -> int:
     console.print()
     console.print(_summary(report))
     print_notes(console, [*_about(report), *report.notes])
+    is_written = True
     if json_file is not None:
-        print_notes(console, [written(json_file, "executor", report.to_dict())])
-    return PASSED if report.ok else FAILED
+        is_written, said = written_whole(json_file, json_text("executor", report.to_dict()))
+        print_notes(console, [said])
+    return PASSED if report.ok and is_written else FAILED
 
 
 def _summary(report: CampaignReport) -> Text:

@@ -7,11 +7,11 @@ from rich.text import Text
 
 from n00dles.errors import ConfigurationError
 
-from .cli import FAILED, INTERRUPTED, PASSED, UnusableError
 from .conformance.machine import PlanToken
 from .conformance.machine.operations import describe
 from .conformance.machine.replay import replay
 from .crash.tokens import BadTokenError
+from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .report.escape import one_line
 from .report.terminal import console_for, print_findings, print_notes
 from .terminated import cleaning_up_at_sigterm

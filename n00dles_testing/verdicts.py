@@ -39,11 +39,6 @@ class Verdict(StrEnum):
         """Whether a test or a command may end well with it: False for FAIL and VACUOUS."""
         return self not in (Verdict.FAIL, Verdict.VACUOUS)
 
-    @property
-    def raises_grade(self) -> bool:
-        """Whether it counts toward a level of the contract: nothing but PASS does."""
-        return self is Verdict.PASS
-
 
 _WORST_FIRST = (
     Verdict.FAIL,

@@ -17,9 +17,9 @@ __all__ = [
     "FORMAT_VERSION",
     "check_writable",
     "enveloped",
+    "json_text",
     "write_json",
     "write_whole",
-    "written",
     "written_whole",
 ]
 
@@ -33,8 +33,13 @@ def write_json(path: Path, kind: str, content: Mapping[str, Any]) -> None:
 
     Raises `OSError` if that is not possible; an older report is then still there.
     """
+    write_whole(path, json_text(kind, content))
+
+
+def json_text(kind: str, content: Mapping[str, Any]) -> str:
+    """Return the text of a report of `kind`."""
     # Lone surrogates from a store stay escapes in JSON text, so the file is always ASCII.
-    write_whole(path, json.dumps(enveloped(kind, content), indent=2) + "\n")
+    return json.dumps(enveloped(kind, content), indent=2) + "\n"
 
 
 def enveloped(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,26 +75,13 @@ def write_whole(path: Path, text: str) -> None:
         raise
 
 
-def written(path: Path, kind: str, content: Mapping[str, Any]) -> str:
-    """Write a report, and return a sentence that says so, or why it could not be: results were shown, all the same."""
-    try:
-        write_json(path, kind, content)
-    except OSError as error:
-        return _failed(path, error)
-    return f"report written to {path}"
-
-
 def written_whole(path: Path, text: str) -> tuple[bool, str]:
-    """Write a report that is text already; return whether that went well, and a sentence about it."""
+    """Write a report; return whether that went well, and a sentence about it: results were shown, all the same."""
     try:
         write_whole(path, text)
     except OSError as error:
-        return False, _failed(path, error)
+        return False, f"the report could not be written to {path}: {error.strerror}"
     return True, f"report written to {path}"
-
-
-def _failed(path: Path, error: OSError) -> str:
-    return f"the report could not be written to {path}: {error.strerror}"
 
 
 def check_writable(path: Path) -> str | None:

@@ -82,14 +82,8 @@ class StoreRunners:
 
     def check(self, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> ClauseResult:
         """Check one clause. The files of one that holds are removed; those of one that fails are left for a look."""
-        runner = self.open(target, make_folder)
+        result = self.open(target, make_folder).check(clause)
         held = self._held[target]
-        try:
-            result = runner.check(clause)
-        except ConfigurationError as error:  # a store that has ended its process opens no more
-            held.end.close()
-            held.runner, held.refusal = None, str(error)
-            raise UnusableTargetError(str(error)) from error
         if held.folder is not None and not result.findings:
             for location in held.folder.glob(f"*/{clause.id}-*"):
                 shutil.rmtree(location, ignore_errors=True)

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from n00dles_testing.cli import main
 from n00dles_testing.command_report import run_report
 from n00dles_testing.report.check_report import UnreadableReportError, read_check_report
 from n00dles_testing.report.json_file import write_json
@@ -121,6 +123,21 @@ def test_a_page_that_cannot_be_written_is_told(
     told = f"the report could not be written to {tmp_path}/page.html: No space left on device\n"
     assert capsys.readouterr() == ("", told)
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_check_whose_report_cannot_be_written_ends_badly(
+    option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("n00dles_testing.report.json_file.os.fsync", full)
+    done = CliRunner().invoke(main, ["check", "memory://", "--clause", "S01", option, str(tmp_path / "report")])
+
+    assert "could not be written" in done.output
+    assert done.exit_code == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

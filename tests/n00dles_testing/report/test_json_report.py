@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from n00dles_testing.report.json_file import check_writable, write_json, written
+from n00dles_testing.report.json_file import check_writable, json_text, write_json, written_whole
 
 
 def test_a_report_has_a_format_a_version_and_its_content(tmp_path: Path) -> None:
@@ -40,9 +40,9 @@ def test_a_failed_write_leaves_the_older_report_and_nothing_else(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("n00dles_testing.report.json_file.os.fsync", full)
-    said = written(path, "check", {"run": "second"})
+    said = written_whole(path, json_text("check", {"run": "second"}))
 
-    assert said == f"the report could not be written to {path}: No space left on device"
+    assert said == (False, f"the report could not be written to {path}: No space left on device")
     assert json.loads(path.read_text())["run"] == "first"
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.json"]
 
