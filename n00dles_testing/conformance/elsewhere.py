@@ -41,14 +41,15 @@ class Elsewhere:
         with _fresh(scenario) if fresh else _forked(scenario) as process:
             yield cls(scenario, process)
 
-    async def perform(self, procedure: Procedure, **arguments: Any) -> dict[str, Any]:
+    async def perform(self, procedure: Procedure, text: str = "", /, **arguments: Any) -> dict[str, Any]:
         """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
 
-        For what needs a process of its own: threads, event loops, forks, kills. What it returns as `told` stands in the
+        For what needs a process of its own: threads, event loops, forks, kills. `text` tells it in the story, else the
+        name of the procedure does. What it returns as `told` stands in the
         story, else only that it has ended. Raises `BrokenClause` or `VacuousCheck`
         if the procedure does, and `BrokenClause` if it raises anything else, or the process ends.
         """
-        text = procedure.__name__.replace("_", " ").strip()
+        text = text or procedure.__name__.replace("_", " ").strip()
         came: dict[str, Any] = (await self._ask(text, _performing(procedure, arguments)))["came"]
         return came
 

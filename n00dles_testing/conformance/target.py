@@ -137,7 +137,7 @@ def _refuse_half_a_url(text: str) -> None:
     scheme, colon, rest = text.partition(":")
     if colon and (rest.startswith("/") or scheme in _SCHEMES):
         meant = f"{scheme}://" if scheme == "memory" else f"{scheme}:///{rest.lstrip('/')}"
-        raise ConfigurationError(f"{text!r} is no store: a URL has two slashes behind its scheme. Did you mean {meant}?")
+        raise ConfigurationError(f"{text!r} is no store: a URL has :// behind its scheme. Did you mean {meant}?")
 
 
 def _factory_target(text: str) -> StoreTarget:
