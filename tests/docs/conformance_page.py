@@ -72,6 +72,11 @@ kinds must pass. Only S18 has none: it tells a figure, and fails no store. The
 A level is reached when every clause of it has passed, and the levels below it are reached. At level 1 a clause may be
 proven not to apply. A clause that was not asked for, not run, or has no check yet, is no pass: no level is given for a
 part.
+
+A level is no proof. What levels 1 and 2 do not show: that two ids never meet under one key, if the key is a short hash;
+that memory does not grow (descriptors and threads are counted); that a cache in one open store sees what another one
+has saved, which is for level 4; and what lies beyond the sizes that are tried. Of a run, the clauses ask for inputs,
+outputs and completion order; of a store that loses the rest at a restart (attempts, lives, status) the report says so.
 """
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from ..deeds import DEEDS, Prepare, expect_whole_and_going_on, nothing_tried, play_arguments, sizes_inside, undisturbed
 from ..disturbed import play
 from ..durability import require_durable
+from ..left_by_a_kill import nothing_is_left_by_a_kill
 from ..registry import clause
 from ..spread import spread
 from ..subject import StoreSubject
@@ -41,6 +42,9 @@ async def killed_inside(subject: StoreSubject) -> None:
     it would have been after it: its outputs and its order belong together. All other runs are as they were. The store
     saves, and what it saves is there when it is opened again.
 
+    A run that is deleted after such a kill is gone, with what the killed call left: a text of the run, which was found
+    in the files of the location before, is in none of them once the store is closed (as in S07).
+
     Each kill proves itself: the process died by signal 9 (by SIGXFSZ in a write), having told where. What C code does
     without a call from Python, as SQLite within one statement, is seen as one call; only the kills in a write fall
     inside it.
@@ -66,9 +70,12 @@ async def killed_inside(subject: StoreSubject) -> None:
             where = f"in the write that crosses byte {size} of a file"
             torn += await _after_a_kill(subject, title, prepare, where, {"by": "torn", "size": size})
         silent += [] if calls else [title]
+    deleted = await nothing_is_left_by_a_kill(subject)
     if not tried + torn and not subject.findings:
         raise nothing_tried(subject, points, "no process was killed inside a call of the store")
     subject.notes.append(f"killed at {tried} of {points} calls that the store makes, and inside {torn} writes")
+    if deleted:
+        subject.notes.append(f"after {deleted} of such kills the run was deleted, and looked for in the files")
     if silent:
         subject.notes.append(f"Python tells of no call to the outside in {', '.join(silent)}: killed only before it")
 

@@ -38,6 +38,9 @@ async def runs_are_apart(subject: StoreSubject) -> None:
     A refusal counts if `load_or_create` raises it, before any node was paid for, and if it stays: a `KeyError`, a
     `TypeError` or the like is no refusal. The report names what is refused.
 
+    What cannot be seen from outside is a key that is too short for chance: of 24 bits of a hash, two of five thousand
+    ids are likely to be one. Nobody knows which ids without the store's own function, and so many would cost too much.
+
     Seen in: langchain-ai/langgraph #8300 (`john_doe` matches `john-doe`), agentscope-ai/agentscope-java #3217 (`Run`
     and `run` are one record), Q00/ouroboros #397 (`../` escapes the folder), Pyomo/mpi-sppy PR #777 (two cleaned-up
     names land on one file), langchain-ai/langgraph #6239 and aegra/aegra #567 (long ids fail in the index).

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
+import uuid
 from pathlib import Path
 from typing import Any, ClassVar
 
 from .correct import JSONFiles, NotStoredError, merged, new_record, record_of, replace_file, sync_folder
 
-__all__ = ["DeletesThenInserts", "MovesTheOldOneAway", "WritesInPlace", "WritesOneFileANode"]
+__all__ = ["DeletesThenInserts", "LeavesWhatIsAside", "MovesTheOldOneAway", "WritesInPlace", "WritesOneFileANode"]
 
 
 class MovesTheOldOneAway(JSONFiles):
@@ -53,6 +54,27 @@ class MovesTheOldOneAway(JSONFiles):
         for suffix in (".backup", ".aside"):
             self.path(run_id).with_suffix(suffix).unlink(missing_ok=True)
         super().delete(run_id)
+
+
+class LeavesWhatIsAside(JSONFiles):
+    """Writes aside under another name each time, and a delete does not look for what a kill has left there.
+
+    After an error it cleans up, so that only a kill leaves something: the run's texts, for ever.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, and replace the run's file."""
+        aside = self.folder / f"{uuid.uuid4().hex}.aside"
+        try:
+            replace_file(aside, json.dumps(record))
+            aside.replace(self.path(run_id))
+        except BaseException:
+            for path in (aside, aside.with_suffix(".new")):
+                path.unlink(missing_ok=True)
+            raise
+        sync_folder(self.folder)
 
 
 class WritesInPlace(JSONFiles):
