@@ -93,7 +93,8 @@ class ClauseResult:
     """What became of one clause of the contract: the verdict, why, and how much stands behind it.
 
     `scenarios` counts what was really tried; with none of them a PASS becomes VACUOUS at once. `seconds` is wall time,
-    None where the same scenarios stand behind several clauses.
+    None where the same scenarios stand behind several clauses. `untried` is what was left out because the subject
+    failed at it already undisturbed: that is for another clause to find.
     """
 
     clause: str
@@ -103,6 +104,7 @@ class ClauseResult:
     scenarios: int = 0
     seconds: float | None = None
     findings: tuple[Finding, ...] = ()
+    untried: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.verdict is Verdict.PASS and self.scenarios <= 0:
@@ -128,6 +130,7 @@ class ClauseResult:
             "scenarios": self.scenarios,
             "seconds": self.seconds,
             "findings": [finding.to_dict() for finding in self.findings],
+            "untried": list(self.untried),
         }
 
     @classmethod
@@ -141,4 +144,5 @@ class ClauseResult:
             scenarios=form["scenarios"],
             seconds=form["seconds"],
             findings=tuple(Finding.from_dict(finding) for finding in form["findings"]),
+            untried=tuple(form.get("untried", ())),
         )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..verdicts import ClauseResult, Verdict
 from .contract import LEVELS, PLAINLY, level_title
 from .registry import implemented
 
-__all__ = ["LOST_AT_A_RESTART", "Grade", "counts_for", "grade", "spans"]
+__all__ = ["LOST_AT_A_RESTART", "Grade", "counts_for", "grade", "settled", "spans"]
 
 _NOT_CHECKED, _NOT_ASKED = "not checked by this release", "not asked for"
 _WORST_FIRST = (
@@ -24,6 +24,8 @@ _WORST_FIRST = (
     _NOT_CHECKED,
 )
 _SECOND = 2
+_UNDISTURBED = (*(f"S{number:02}" for number in range(1, 13)), "C01", "C02")
+"""What is about calls that nothing disturbs."""
 LOST_AT_A_RESTART = "lost at a restart"
 """How the note ends that says what a store loses of a run's bookkeeping."""
 _SHOWN_REASONS = 3
@@ -46,6 +48,7 @@ class Grade:
 
 def grade(results: Sequence[ClauseResult]) -> Grade:
     """Return the highest level that is reached, and what to say about it."""
+    results = settled(results)
     by_clause = {result.clause: result for result in results}
     checked = {each.id for each in implemented()}
     missing = tuple(id_ for _, clauses in LEVELS.values() for id_ in clauses if id_ not in checked)
@@ -64,6 +67,30 @@ def _lost(results: Iterable[ClauseResult]) -> list[str]:
     """Tell what a store loses that no clause asks for: whoever reads the level may count on it."""
     notes = [(each.clause, note) for each in results for note in each.reason.split("; ")]
     return [f"note of {clause}: the store {note}" for clause, note in notes if note.endswith(LOST_AT_A_RESTART)]
+
+
+def settled(results: Sequence[ClauseResult]) -> tuple[ClauseResult, ...]:
+    """Return the results, with UNKNOWN for a PASS that left out calls for a fault that no other clause has found.
+
+    A store that fails at a call already undisturbed is told so by the clauses about that. If they have all passed, it
+    was something else: a fault that comes and goes, or one of the suite.
+    """
+    fine = {each.clause for each in results if each.verdict in (Verdict.PASS, Verdict.NOT_APPLICABLE)}
+    if not fine.issuperset(_UNDISTURBED):
+        return tuple(results)
+    return tuple(
+        replace(each, verdict=Verdict.UNKNOWN, reason=f"{_nobody_knows(each)}; {each.reason}")
+        if each.untried and each.verdict is Verdict.PASS
+        else each
+        for each in results
+    )
+
+
+def _nobody_knows(result: ClauseResult) -> str:
+    return (
+        f"{', '.join(result.untried)} came out wrong undisturbed, which no other clause has seen, and was not tried "
+        "with a disturbance. Run the check again"
+    )
 
 
 def _is_reached(level: int, by_clause: dict[str, ClauseResult]) -> bool:

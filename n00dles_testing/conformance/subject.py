@@ -46,7 +46,8 @@ class Listener(Protocol):
 class StoreSubject:
     """One store for one check.
 
-    `draw` is the check's source of values; `findings` is what was found so far, and `notes` what could not be tried.
+    `draw` is the check's source of values; `findings` is what was found so far, and `notes` what is worth saying.
+    `untried` is what was left out because the store failed at it already without what the check does to it.
     `scenarios` counts those that came as far as an expectation.
     """
 
@@ -83,6 +84,7 @@ class StoreSubject:
         self.draw = Draw(f"{clause}:{seed}")
         self.findings: list[Finding] = []
         self.notes: list[str] = []
+        self.untried: list[str] = []
         self.scenarios = 0
         self._opened = 0
         self._locations = locations

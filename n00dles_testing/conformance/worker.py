@@ -163,6 +163,7 @@ async def result_of(clause: Clause, subject: StoreSubject) -> ClauseResult:
         subject.scenarios,
         time.monotonic() - started,
         tuple(subject.findings[:_SHOWN_FINDINGS]),
+        tuple(subject.untried),
     )
 
 

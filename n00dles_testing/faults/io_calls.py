@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import sys
 import types
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -174,14 +173,11 @@ def io_call(function: Any, frame: FrameType) -> IOCall | None:
     if owner is None or isinstance(owner, ModuleType):
         found = _of_module(getattr(owner, "__name__", None) or str(getattr(function, "__module__", "")), name)
     else:
-        found = _of_type(_as_key(type(owner)), name)
+        kind: Any = type(owner)
+        found = _of_type(kind, name)
     if found is None or owner is sys.stdout or owner is sys.stderr or _is_noise(frame):
         return None
     return IOCall(*found, function)
-
-
-def _as_key(kind: type) -> Hashable:
-    return kind
 
 
 @cache

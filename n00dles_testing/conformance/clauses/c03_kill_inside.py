@@ -5,24 +5,22 @@ from __future__ import annotations
 import signal
 from typing import Any
 
-from ..deeds import DEEDS, Prepare, expect_whole_and_going_on, nothing_tried, play_arguments, sizes_inside, undisturbed
+from ..deeds import (
+    DEEDS,
+    Prepare,
+    expect_whole_and_going_on,
+    nothing_tried,
+    play_arguments,
+    sizes_inside,
+    undisturbed_deeds,
+)
 from ..disturbed import play
 from ..durability import require_durable
 from ..left_by_a_kill import nothing_is_left_by_a_kill
 from ..registry import clause
-from ..spread import spread
+from ..spread import Points
 from ..subject import StoreSubject
 
-_KILLS = {
-    "the first creation on a location": 10,
-    "the creation of a run": 6,
-    "the load of a known run": 3,
-    "a first save": 5,
-    "a later save": 18,
-    "a large save": 4,
-    "a delete": 8,
-}
-"""How many kills a call gets at most, spread evenly over all points."""
 _TORN = {"the creation of a run": (0.5,), "a later save": (0.1, 0.5, 0.9), "a large save": (0.01, 0.5, 0.99)}
 """At which part of what a call writes to a file the kernel kills it."""
 
@@ -36,8 +34,9 @@ async def killed_inside(subject: StoreSubject) -> None:
 
     Another process does one call, and is killed by SIGKILL before a call that the store makes to the outside in it: an
     open, a write, a sync, a rename, a statement or a commit, a call of a database's library. This is repeated for every
-    such call (`n` of `m`, if there are many: then evenly spread) of the creation of a run, on a fresh location and on
-    one in use, of a load, a first, a later and a large save, and a delete. Besides, the kernel kills it in the middle
+    such call of the creation of a run, on a fresh location and on one in use, of a load, a first, a later and a large
+    save, and a delete. (Of more than 150 calls a sample is taken, another one with another seed; with
+    N00DLES_PROFILE=deep in the environment it is all of them.) Besides, the kernel kills it in the middle
     of a write, which is then done in part. Then the store is opened here. The run is as it was before the call, or as
     it would have been after it: its outputs and its order belong together. All other runs are as they were. The store
     saves, and what it saves is there when it is opened again.
@@ -54,26 +53,27 @@ async def killed_inside(subject: StoreSubject) -> None:
     #80921 (asks for exactly this check: a real SIGKILL, and a resume).
     """
     await require_durable(subject)
-    tried = points = torn = 0
+    tried = torn = 0
     silent = []
-    for title, prepare in DEEDS.items():
-        came = await undisturbed(subject, title, prepare, after_a_kill=True)
-        if came is None:
-            continue
-        calls = came["counted"]["kill"]
-        # The point before the first call is that before the call itself, and was tried with it.
-        for number in [each + 1 for each in spread(len(calls) - 1, _KILLS[title])]:
-            where = f"before call {number}, {calls[number - 1]}"
-            tried += await _after_a_kill(subject, title, prepare, where, {"by": "kill", "number": number})
-        points += max(0, len(calls) - 1)
+    known = await undisturbed_deeds(subject, DEEDS, after_a_kill=True)
+    # The point before the first call is that before the call itself, and was tried with it.
+    counts = {title: max(0, len(came["counted"]["kill"]) - 1) for title, came in known.items()}
+    points = Points(subject, counts)
+    for title, came in known.items():
+        prepare, calls = DEEDS[title], came["counted"]["kill"]
+        for number in points.of(title):
+            where = f"before call {number + 1}, {calls[number]}"
+            tried += await _after_a_kill(subject, title, prepare, where, {"by": "kill", "number": number + 1})
         for size in sizes_inside(came["sizes"], _TORN.get(title, ())):
             where = f"in the write that crosses byte {size} of a file"
             torn += await _after_a_kill(subject, title, prepare, where, {"by": "torn", "size": size})
         silent += [] if calls else [title]
     deleted = await nothing_is_left_by_a_kill(subject)
     if not tried + torn and not subject.findings:
-        raise nothing_tried(subject, points, "no process was killed inside a call of the store")
-    subject.notes.append(f"killed at {tried} of {points} calls that the store makes, and inside {torn} writes")
+        raise nothing_tried(subject, sum(counts.values()), "no process was killed inside a call of the store")
+    subject.notes.append(
+        f"killed at {tried} of {sum(counts.values())} calls that the store makes, and inside {torn} writes"
+    )
     if deleted:
         subject.notes.append(f"after {deleted} of such kills the run was deleted, and looked for in the files")
     if silent:
@@ -96,7 +96,7 @@ async def _after_a_kill(
             text = f"{deed.call['do']}({deed.run_id!r}), to be killed {where}"
             is_killed, came = await victim.perform_and_die(text, play, by=by, **play_arguments(deed, disturbance))
         # A write that crosses the limit is short, and only the next one kills. Who makes no next one may give up.
-        is_unknown = is_killed or "raised" in came["came"]
+        is_unknown = is_killed or (by is not signal.SIGKILL and "raised" in came["came"])
         await expect_whole_and_going_on(
             s, deed, deed.found if is_unknown else deed.found[-1:], because=_OLD_OR_NEW, others_because=_OTHERS
         )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...faults import FAULTS
@@ -16,22 +15,21 @@ from ..deeds import (
     nothing_tried,
     play_elsewhere,
     sizes_inside,
-    undisturbed,
+    undisturbed_deeds,
 )
 from ..disturbed import Step
 from ..durability import require_durable
 from ..records import Record
 from ..registry import clause
 from ..scenario import Scenario
-from ..spread import spread
+from ..spread import Points
 from ..subject import StoreSubject
 
-_MOST = {"the creation of a run": 7, "the load of a known run": 4, "a later save": 10, "a large save": 5, "a delete": 7}
-"""How many calls are made to fail inside a call of the store at most, spread evenly over all."""
+_TITLES = ("the creation of a run", "the load of a known run", "a later save", "a large save", "a delete")
 _PARTS = {"the creation of a run": (0.5,), "a later save": (0.01, 0.5), "a large save": (0.01, 0.5, 0.99)}
 """After which part of what a call writes to a file no file may grow any more."""
 _WAYS = (("ENOSPC", False), ("EIO", False), ("ENOSPC", True), ("EIO", False), ("ENOSPC", False), ("EIO", True))
-"""By turns: the fault, and whether it lasts."""
+"""By turns, which begin elsewhere with another seed: the fault, and whether it lasts."""
 
 _ACKNOWLEDGED = "the call was acknowledged, whatever failed on the way"
 _RAISED = "the call raised, so nobody knows whether it is done: the old state or the new one, whole"
@@ -59,24 +57,23 @@ async def faults_are_raised(subject: StoreSubject) -> None:
     (an append fails, and the output is lost).
     """
     await require_durable(subject)
-    injected = real = counted = 0
-    for title, most in _MOST.items():
-        came = await undisturbed(subject, title, DEEDS[title], after_a_kill=False)
-        if came is None:
-            continue
-        counted += len(came["counted"]["fail"])
-        for where, disturbance in _injected(came["counted"]["fail"], most):
+    injected = real = 0
+    known = await undisturbed_deeds(subject, _TITLES, after_a_kill=False)
+    counts = {title: len(came["counted"]["fail"]) for title, came in known.items()}
+    points = Points(subject, counts)
+    for title, came in known.items():
+        for where, disturbance in _injected(came["counted"]["fail"], points.of(title), subject.seed):
             injected += await _meets(subject, title, where, disturbance)
         for where, disturbance in _real(came["sizes"], _PARTS.get(title, ())):
             real += await _meets(subject, title, where, disturbance)
     if not injected + real and not subject.findings:
-        raise nothing_tried(subject, counted, "no call of the store met a fault")
+        raise nothing_tried(subject, sum(counts.values()), "no call of the store met a fault")
     subject.notes.append(f"{injected} calls of the store met a fault put in their way, and {real} one of the kernel")
 
 
-def _injected(names: list[str], most: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    ways = itertools.cycle(_WAYS)
-    for number, (fault, lasting) in zip(spread(len(names), most), ways, strict=False):
+def _injected(names: list[str], numbers: Iterable[int], seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number in numbers:
+        fault, lasting = _WAYS[(number - 1 + seed) % len(_WAYS)]
         how = " and all after it" if lasting else ""
         where = f"call {number}, {names[number - 1]},{how} failing: {FAULTS[fault]}"
         yield where, {"by": "fail", "number": number, "fault": fault, "lasting": lasting}

@@ -11,21 +11,23 @@ from ..deeds import (
     load_step,
     nothing_tried,
     play_elsewhere,
-    undisturbed,
+    undisturbed_deeds,
 )
+from ..disturbed import Step
 from ..durability import require_durable
 from ..records import Record
 from ..registry import clause
 from ..retried_saves import retried_after_another_worker
-from ..spread import spread
+from ..spread import Points
 from ..subject import StoreSubject
 
 _LATER = "a later save"
 _TITLES = ("the creation of a run", "a first save", _LATER, "a delete")
-_MOST: dict[Literal["lose", "fail"], int] = {"lose": 6, "fail": 4}
 _FAULTS = ("EIO", "ENOSPC")
 _AGAIN = "the call raised, and was made again: it is done, and done once"
-_OTHERS = "it was acknowledged before, and the failed call was about another run"
+_NOT_LATER = "it was made again and the run saved on, both acknowledged: nothing of the failed attempt may come later"
+_GOES_ON = {"yy": {"text": "after the fault"}}
+_OTHERS = "it was acknowledged, and the failed call was about another run"
 
 
 @clause("C05", level=2, title="a call that failed, or whose reply was lost, can be made again")
@@ -36,8 +38,10 @@ async def made_again(subject: StoreSubject) -> None:
     before commit), then having done its work (fail after commit, the reply is lost). Where the store raises, the caller
     does what a caller can do: it makes the same call again, on the same store, with the same context. That must
     succeed: a store may not take its own landed save for somebody else's. Then the run is exactly as after one call,
-    each node once in the order; it can be saved on, and is there in another process. The same holds for a creation,
-    which gives the same run again, and for a delete.
+    each node once in the order; it is saved on, and is there in another process. Nor does the failed attempt land
+    later, over that: another run is saved on the same store, and the first one is still as it was saved last. (That a
+    failed save which nobody makes again lands half, with the save of another run, is not looked for.) The same holds
+    for a creation, which gives the same run again, and for a delete.
 
     That a save is in doubt is no leave to overwrite: another worker may have loaded the run and saved it in between.
     Then the save that is made again is refused, or merged, and what the other worker saved stays.
@@ -50,18 +54,18 @@ async def made_again(subject: StoreSubject) -> None:
     twice).
     """
     await require_durable(subject)
-    tried, counted = {"lose": 0, "fail": 0}, 0
-    for title in _TITLES:
-        came = await undisturbed(subject, title, DEEDS[title], after_a_kill=False)
-        if came is None:
-            continue
-        for by, most in _MOST.items():
-            names = came["counted"][by]
-            counted += len(names)
-            for number in spread(len(names), most):
-                tried[by] += await _again_after(subject, title, by, number, names[number - 1])
-        if title == _LATER:
-            await retried_after_another_worker(subject, came["counted"])
+    tried: dict[Literal["lose", "fail"], int] = {"lose": 0, "fail": 0}
+    known = await undisturbed_deeds(subject, _TITLES, after_a_kill=False)
+    counted = 0
+    for by in tried:
+        counts = {title: len(came["counted"][by]) for title, came in known.items()}
+        counted += sum(counts.values())
+        points = Points(subject, counts)
+        for title, came in known.items():
+            for number in points.of(title):
+                tried[by] += await _again_after(subject, title, by, number, came["counted"][by][number - 1])
+    if _LATER in known:
+        await retried_after_another_worker(subject, known[_LATER]["counted"])
     if not sum(tried.values()) and not subject.findings:
         raise nothing_tried(subject, counted, "no call of the store was made to fail")
     subject.notes.append(f"failed {tried['fail']} times before, and {tried['lose']} times after its work was done")
@@ -74,12 +78,22 @@ async def _again_after(subject: StoreSubject, title: str, by: Literal["lose", "f
     async with subject.scenario(f"{title}, in which {name} (number {number}) {how}") as s:
         deed = await DEEDS[title](s)
         disturbance = {"by": by, "number": number, "fault": _FAULTS[number % len(_FAULTS)]}
-        came = await play_elsewhere(s, deed, disturbance, f"in which {name} {how}", [deed.call, load_step(deed)])
+        [(other, known)] = deed.others.items()
+        saves: list[Step] = [
+            {"do": "save", "run": deed.run_id, "outputs": _GOES_ON},
+            {"do": "save", "run": other, "outputs": _GOES_ON},
+        ]
+        after = [deed.call, load_step(deed), *saves]
+        came = await play_elsewhere(s, deed, disturbance, f"in which {name} {how}", after)
         is_met = bool(came["met"])
-        again, loaded = came["after"]
+        again, loaded, *saved = came["after"]
         first = came["came"].get("raised", "acknowledged")
         expect_no_error(again, f"{deed.call['do']}, made again (the first: {first}),", because=_AGAIN)
         expect_no_error(loaded, "load_or_create after that", because=_AGAIN)
         s.expect(Record.from_dict(loaded["record"])).equals(deed.found[-1], because=_AGAIN)
-        await expect_whole_and_going_on(s, deed, deed.found[-1:], because=_AGAIN, others_because=_OTHERS)
+        for step, outcome in zip(saves, saved, strict=True):
+            expect_no_error(outcome, f"save({step['run']!r}) after that", because=_AGAIN)
+        deed.others[other] = known.after(_GOES_ON)
+        now = deed.found[-1].after(_GOES_ON)
+        await expect_whole_and_going_on(s, deed, [now], because=_NOT_LATER, others_because=_OTHERS)
     return is_met

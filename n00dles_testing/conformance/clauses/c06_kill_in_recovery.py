@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from ..deeds import DEEDS, Deed, expect_whole_and_going_on, load_step, nothing_tried, play_arguments, undisturbed
+from ..deeds import DEEDS, Deed, expect_whole_and_going_on, load_step, nothing_tried, play_arguments, undisturbed_deeds
 from ..disturbed import play
 from ..durability import require_durable
 from ..registry import clause
 from ..scenario import Scenario
-from ..spread import spread
+from ..spread import Points
 from ..subject import StoreSubject
 
-_FIRST_KILLS = {"the first creation on a location": 2, "a later save": 3, "a delete": 2}
-"""How many states to recover from, by the call that was killed."""
-_MOST_RECOVERIES = {"the first creation on a location": 2, "a later save": 8, "a delete": 2}
-"""At how many of its calls a recovery is killed: the one that has the most to do. All others at two."""
+_TITLES = ("the first creation on a location", "a later save", "a delete")
+_MOST_STATES = 80
+"""How many states after a first kill are looked at."""
+_MOST_RECOVERIES = 100
+"""How many recoveries from them are killed."""
 
 _WHOLE = "killed inside a call, and again while it was opened after that: the old state or the new one, whole"
 _OTHERS = "it was acknowledged before the kills"
@@ -31,64 +33,104 @@ async def killed_in_recovery(subject: StoreSubject) -> None:
     call, or as after it, whole; all others are as they were; it is saved on. States that are broken already by the
     first kill are for C03, and not gone on with.
 
-    Each kill proves itself, as in C03. Tried with those first kills whose recovery has the most to do.
+    Each kill proves itself, as in C03; a PASS says how many came to depth 2. States whose recovery makes the same calls
+    are taken for alike: of these one is killed at every call, and each other one at one. (Of more than 80 states, or
+    of more than 100 recoveries, a sample is taken as in C03.)
 
     Seen in: NousResearch/hermes-agent #80921 (asks for it: a double resume after a SIGKILL).
     """
     await require_durable(subject)
-    tried = states = 0
-    for title, most in _FIRST_KILLS.items():
-        came = await undisturbed(subject, title, DEEDS[title], after_a_kill=True)
-        if came is None:
-            continue
-        found = [
-            (calls_to_open, number)
-            for number in [each + 1 for each in spread(len(came["counted"]["kill"]) - 1, most + 2)]
-            if (calls_to_open := await _calls_to_recover(subject, title, number))
-        ]
-        # Of those with as much to do, the first kills first.
-        found.sort(key=lambda one: -one[0])
-        states += len(found[:most])
-        for place, (calls, number) in enumerate(found[:most]):
-            for first in spread(calls, 2 if place else _MOST_RECOVERIES[title]):
-                tried += await _recovers(subject, title, number, first, 1 + calls - first)
-    if not tried and not subject.findings:
-        raise nothing_tried(subject, states, "no process was killed while the store was opened after a kill")
-    subject.notes.append(f"killed two or three times in a row {tried} times, from {states} states after a kill")
+    deaths = _Deaths()
+    states = await _states(subject, deaths)
+    counts = {state: len(calls) if is_first else 1 for state, (calls, is_first) in states.items()}
+    points = Points(subject, counts, _MOST_RECOVERIES)
+    for place, ((title, number), (calls, is_first)) in enumerate(states.items()):
+        for first in points.of((title, number)):
+            at = first if is_first else 1 + (place + subject.seed) % len(calls)
+            await _recovers(subject, title, number, (at, 1 + len(calls) - at), deaths)
+    if not deaths.once and not subject.findings:
+        counted = len(states) + deaths.missed
+        raise nothing_tried(subject, counted, "no process was killed while the store was opened after a kill")
+    subject.notes.append(
+        f"killed in recovery {deaths.once} times, {deaths.twice} of them a second time (depth 2), from {len(states)} "
+        "states after a kill"
+    )
+    if not deaths.twice:
+        subject.notes.append("no recovery was killed twice: after the first kill in it the next one had less to do")
 
 
-async def _calls_to_recover(subject: StoreSubject, title: str, number: int) -> int:
-    """Return how many calls to the outside it takes to open what a kill has left, 0 if that is broken already."""
+@dataclass(slots=True)
+class _Deaths:
+    """How many recoveries were killed `once` at least, and how many of these `twice`; how many first kills `missed`."""
+
+    once: int = 0
+    twice: int = 0
+    missed: int = 0
+
+
+async def _states(subject: StoreSubject, deaths: _Deaths) -> dict[tuple[str, int], tuple[list[str], bool]]:
+    """Return, by the call and the number at which it was killed first, what calls the recovery from that makes.
+
+    With it, whether it is the first state that is recovered from by these calls.
+    """
+    known = await undisturbed_deeds(subject, _TITLES, after_a_kill=True)
+    points = Points(subject, {t: max(0, len(c["counted"]["kill"]) - 1) for t, c in known.items()}, _MOST_STATES)
+    found: dict[tuple[str, int], tuple[list[str], bool]] = {}
+    seen = set()
+    for title in known:
+        for number in points.of(title):
+            if calls := await _calls_to_recover(subject, title, number + 1, deaths):
+                found[title, number + 1] = (calls, (title, *calls) not in seen)
+                seen.add((title, *calls))
+    return found
+
+
+async def _calls_to_recover(subject: StoreSubject, title: str, number: int, deaths: _Deaths) -> list[str]:
+    """Return what calls to the outside it takes to open what a kill has left; none if that is broken already."""
     async with subject.probe(f"{title}, killed before its call {number}") as s:
-        deed = await _killed_once(s, title, number)
+        deed, died = await _killed_once(s, title, number)
+        if not died:
+            deaths.missed += 1
+            return []
         async with s.elsewhere() as other:
             came = await other.perform(play, **_opening(deed, {"by": "count"}))
         await expect_whole_and_going_on(s, deed, deed.found, because=_WHOLE, others_because=_OTHERS)
-        return len(came["counted"]["kill"])
-    return 0
+        return list(came["counted"]["kill"])
+    return []
 
 
-async def _recovers(subject: StoreSubject, title: str, number: int, first: int, second: int) -> bool:
-    """Whether the recovery was killed."""
-    is_killed = False
-    async with subject.scenario(f"{title}, killed before its call {number}; opened, and killed at call {first}") as s:
-        deed = await _killed_once(s, title, number)
-        for again in (first, second):
+async def _recovers(subject: StoreSubject, title: str, number: int, kills: tuple[int, int], deaths: _Deaths) -> None:
+    async with subject.scenario(
+        f"{title}, killed before its call {number}; opened, and killed at call {kills[0]}"
+    ) as s:
+        deed, died = await _killed_once(s, title, number)
+        if not died:
+            deaths.missed += 1
+            s.tell("it came through: this time it made fewer calls")
+            await expect_whole_and_going_on(
+                s, deed, deed.found[-1:], because="the call was acknowledged", others_because=_OTHERS
+            )
+            return
+        killed = 0
+        for again in kills:
             async with s.elsewhere() as victim:
                 text = f"load_or_create({deed.run_id!r}), to be killed before call {again}"
                 disturbance = {"by": "kill", "number": again}
                 died, _ = await victim.perform_and_die(text, play, **_opening(deed, disturbance))
-                is_killed = is_killed or died
+                killed += died
+        deaths.once += killed > 0
+        deaths.twice += killed > 1
         await expect_whole_and_going_on(s, deed, deed.found, because=_WHOLE, others_because=_OTHERS)
-    return is_killed
 
 
-async def _killed_once(s: Scenario, title: str, number: int) -> Deed:
+async def _killed_once(s: Scenario, title: str, number: int) -> tuple[Deed, bool]:
+    """Return the deed, and whether it was killed."""
     deed = await DEEDS[title](s)
     async with s.elsewhere() as victim:
         text = f"{deed.call['do']}({deed.run_id!r}), to be killed before call {number}"
-        await victim.perform_and_die(text, play, **play_arguments(deed, {"by": "kill", "number": number}))
-    return deed
+        disturbance = {"by": "kill", "number": number}
+        died, _ = await victim.perform_and_die(text, play, **play_arguments(deed, disturbance))
+    return deed, died
 
 
 def _opening(deed: Deed, disturbance: dict[str, Any]) -> dict[str, Any]:

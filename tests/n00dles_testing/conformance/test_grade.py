@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from n00dles_testing.conformance.contract import LEVELS
-from n00dles_testing.conformance.grade import grade, spans
+from n00dles_testing.conformance.grade import grade, settled, spans
 from n00dles_testing.conformance.sentences import SENTENCES
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
@@ -145,3 +146,23 @@ def test_a_run_of_ids_is_written_short() -> None:
 
 def test_each_clause_of_a_level_has_its_sentence() -> None:
     assert {id_ for _, ids in LEVELS.values() for id_ in ids} <= set(SENTENCES)
+
+
+def left_out(**others: Verdict) -> list[ClauseResult]:
+    return [replace(each, untried=("a delete",)) if each.clause == "C03" else each for each in results(S + C, **others)]
+
+
+def test_what_was_left_out_for_a_fault_that_no_other_clause_has_found_is_unknown() -> None:
+    [c03] = [each for each in settled(left_out(S10=Verdict.NOT_APPLICABLE)) if each.clause == "C03"]
+
+    assert c03.verdict is Verdict.UNKNOWN
+    assert c03.reason.startswith("a delete came out wrong undisturbed, which no other clause has seen")
+    assert grade(left_out()).level == 1
+
+
+@pytest.mark.parametrize(
+    "found",
+    [left_out(S07=Verdict.FAIL), left_out(C02=Verdict.VACUOUS), [each for each in left_out() if each.clause == "C03"]],
+)
+def test_what_was_left_out_for_a_fault_that_is_told_or_not_asked_for_leaves_a_pass(found: list[ClauseResult]) -> None:
+    assert settled(found) == tuple(found)
