@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from .child import Procedure, name_of
@@ -30,16 +31,20 @@ class Elsewhere:
     right after the acknowledgement has been sent; `VacuousCheck` is raised if that did not happen.
     """
 
-    def __init__(self, scenario: Scenario, process: OtherProcess) -> None:
+    def __init__(self, scenario: Scenario, process: OtherProcess, patience: float | None = None) -> None:
+        """With `patience`, a call that takes more seconds is broken, and its process killed."""
+        self._patience = patience
         self._scenario = scenario
         self._process = process
 
     @classmethod
     @asynccontextmanager
-    async def started(cls, scenario: Scenario, *, fresh: bool = False) -> AsyncIterator[Self]:
+    async def started(
+        cls, scenario: Scenario, *, fresh: bool = False, patience: float | None = None
+    ) -> AsyncIterator[Self]:
         """Start the process, a fork or a fresh interpreter, and end it on leaving."""
         with _fresh(scenario) if fresh else _forked(scenario) as process:
-            yield cls(scenario, process)
+            yield cls(scenario, process, patience)
 
     async def perform(self, procedure: Procedure, text: str = "", /, **arguments: Any) -> dict[str, Any]:
         """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
@@ -166,12 +171,31 @@ class Elsewhere:
     async def _exchange(self, message: dict[str, Any], step: int | None = None) -> dict[str, Any] | None:
         """Send a message and return the reply; None if the process has ended. A sign of life tells the step again."""
         location = self._scenario.location
-        reply = await asyncio.to_thread(self._process.request, {**message, "location": location})
+        reply = await self._within_patience(partial(self._process.request, {**message, "location": location}), step)
         while reply is not None and "alive" in reply:
             if step is not None:
                 self._scenario.journal.goes_on(step)
-            reply = await asyncio.to_thread(self._process.channel.receive)
+            reply = await self._within_patience(self._process.channel.receive, step)
         return reply
+
+    async def _within_patience(
+        self, receive: Callable[[float | None], dict[str, Any] | None], step: int | None
+    ) -> dict[str, Any] | None:
+        """Return what `receive` does. Raises `BrokenClause`, the process killed, if that takes too long."""
+        if self._patience is None:
+            return await asyncio.to_thread(receive, None)
+        half = self._patience / 2
+        with suppress(TimeoutError):
+            return await asyncio.to_thread(receive, half)
+        if step is not None:
+            self._scenario.journal.goes_on(step)  # whoever listens has no more patience than this
+        with suppress(TimeoutError):
+            return await asyncio.to_thread(self._process.channel.receive, half)
+        await asyncio.to_thread(self._process.kill)
+        waited = f"did not return within {self._patience:g} s"
+        if step is not None:
+            self._scenario.journal.outcome(step, waited)
+        raise BrokenClause(f"a call in another process {waited}")
 
     async def _end(self) -> int | None:
         """Wait for the end of the process, and return how it ended. Raises `VacuousCheck` if nobody can tell."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from ..verdicts import Verdict
 
-__all__ = ["EndedError", "Story", "not_through"]
+__all__ = ["STEPS_OF_A_JOURNAL", "EndedError", "Story", "not_through"]
+
+STEPS_OF_A_JOURNAL = 1_000_000
+"""The steps of one journal have numbers from a multiple of this."""
 
 
 def not_through(seconds: float) -> str:
@@ -16,16 +19,28 @@ def not_through(seconds: float) -> str:
 
 
 class Story:
-    """The steps of the scenario that was going on, by their numbers."""
+    """The steps of the scenario that was going on, and of the probe in the middle of it, if one was.
+
+    Steps are told by their numbers: each journal has `STEPS_OF_A_JOURNAL` for its own.
+    """
 
     def __init__(self, scenario: int = 0) -> None:
+        """Begin the story of a scenario; 0: none has begun, only probes."""
         self.scenario = scenario
-        self.steps: dict[int, str] = {}
+        self._journals: dict[int, dict[int, str]] = {}
+        self._current = 0
+
+    def tell(self, number: int, text: str) -> None:
+        """Take a step in, or its outcome."""
+        self._current = number // STEPS_OF_A_JOURNAL
+        self._journals.setdefault(self._current, {})[number] = text
 
     @property
     def lines(self) -> list[str]:
-        """The steps, in their order."""
-        return [self.steps[number] for number in sorted(self.steps)]
+        """The steps, in their order: those of the scenario, and then those of the probe that was told last."""
+        own = next(iter(self._journals), 0) if self.scenario else self._current
+        shown = dict.fromkeys((own, self._current))
+        return [text for journal in shown for _, text in sorted(self._journals.get(journal, {}).items())]
 
 
 class EndedError(Exception):

@@ -369,7 +369,7 @@ class Runner:
                 story = Story(message["scenario"])
                 self._progress.scenario(message["scenario"], message["title"])
             elif "step" in message:
-                story.steps[message["step"]] = message["text"]
+                story.tell(message["step"], message["text"])
 
     def _settle(self, worker: HelperProcess) -> None:
         """Wait until nothing of a check is left: what a store leaves running is not held against the next clause.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..verdicts import Finding
 from .draw import Draw
-from .ended import not_through
+from .ended import STEPS_OF_A_JOURNAL, not_through
 from .expect import BrokenClause, MisuseError
 from .journal import Journal
 from .location import files_in
@@ -40,7 +40,10 @@ class Listener(Protocol):
         """A scenario begins; numbers count from 1."""
 
     def step(self, number: int, text: str) -> None:
-        """A step of the current scenario begins, or its outcome is known; numbers count from 0."""
+        """A step of the current scenario begins, or its outcome is known.
+
+        Numbers count from a multiple of `STEPS_OF_A_JOURNAL`, another one for each scenario and each probe.
+        """
 
 
 class StoreSubject:
@@ -87,6 +90,7 @@ class StoreSubject:
         self.untried: list[str] = []
         self.scenarios = 0
         self._opened = 0
+        self._journals = 0
         self._locations = locations
         self._nonce = nonce
         self._listener = listener
@@ -105,17 +109,28 @@ class StoreSubject:
         self._expect_time()
         self._opened += 1
         self._listener.scenario(self._opened, title)
-        return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location())
+        return Scenario(self, title, self._journal(title), self.fresh_location())
 
     def probe(self, title: str) -> Scenario:
         """Return a scenario that counts for nothing: it finds out what the store offers. Raises as `scenario` does."""
         self._expect_time()
-        return Scenario(self, title, Journal(title, self._listener.step), self.fresh_location(), is_probe=True)
+        return Scenario(self, title, self._journal(title), self.fresh_location(), is_probe=True)
+
+    def _journal(self, title: str) -> Journal:
+        """Return a journal with numbers of its own: a probe may be in the midst of a scenario."""
+        self._journals += 1
+        first = self._journals * STEPS_OF_A_JOURNAL
+        return Journal(title, lambda number, text: self._listener.step(first + number, text))
 
     @property
     def call_seconds(self) -> float:
         """How long a call of the store may take."""
         return self.seconds / CALLS_WORTH
+
+    @property
+    def patience(self) -> float:
+        """How long a probe lets a call wait for its turn: one that waits longer cannot be made."""
+        return self.call_seconds / 2
 
     def _expect_time(self) -> None:
         if time.monotonic() > self._ends:

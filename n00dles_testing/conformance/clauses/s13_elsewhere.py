@@ -145,7 +145,11 @@ async def _keeps_saves_of_two_handles(subject: StoreSubject) -> bool:
 
 async def _serves_two_processes(subject: StoreSubject) -> bool:
     title = "can two processes save one run, one after the other?"
-    async with subject.probe(title) as s, s.elsewhere() as one, s.elsewhere() as two:
+    async with (
+        subject.probe(title) as s,
+        s.elsewhere(patience=subject.patience) as one,
+        s.elsewhere(patience=subject.patience) as two,
+    ):
         run_id = await one.create(_INPUTS)
         await two.look_for(run_id, _INPUTS)
         await two.save(run_id, {"two": "of the second process"})

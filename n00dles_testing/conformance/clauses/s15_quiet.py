@@ -216,7 +216,7 @@ async def _saves_meanwhile(s: Scenario, idle: Elsewhere, run_id: str, after: str
     """Return False if it could not be tried, which is noted."""
     s.tell(f"a second process saves, while the first is idle after {after}")
     try:
-        await _works(s, run_id)
+        await _works(s, run_id, s.subject.call_seconds)
     except BrokenClause as broken:
         other_cause = await _cause_but_for_a_transaction(s, idle, run_id)
         if other_cause is None:
@@ -229,10 +229,10 @@ async def _saves_meanwhile(s: Scenario, idle: Elsewhere, run_id: str, after: str
     return True
 
 
-async def _works(s: Scenario, run_id: str) -> None:
-    """A process of its own saves another run, and this one."""
+async def _works(s: Scenario, run_id: str, patience: float) -> None:
+    """A process of its own saves another run, and this one; none of its calls may take longer than `patience`."""
     number = s.subject.draw.token()
-    async with s.elsewhere() as busy:
+    async with s.elsewhere(patience=patience) as busy:
         other_run = await busy.create({"topic": "dogs"})
         await busy.save(other_run, {f"researcher-{number}": "bark"})
         await busy.load(run_id)
@@ -244,18 +244,18 @@ async def _cause_but_for_a_transaction(s: Scenario, idle: Elsewhere, run_id: str
     with suppress(BrokenClause):
         await idle.close()
     try:
-        await _works(s, run_id)
+        await _works(s, run_id, s.subject.patience)
     except BrokenClause as broken:
         return f"with nobody idle, {broken.message}"
     async with s.subject.probe("may two processes have the store open?") as probe, probe.elsewhere() as first:
         await first.perform(keep_open)
-        await _works(probe, await _created(probe))
+        await _works(probe, await _created(probe), s.subject.patience)
         return None
     return "while one process has the store open, a second one cannot open it"
 
 
 async def _created(s: Scenario) -> str:
-    async with s.elsewhere() as other:
+    async with s.elsewhere(patience=s.subject.patience) as other:
         return await other.create({"topic": "cats"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from ..durability import keeps_runs
 from ..elsewhere import Elsewhere
@@ -10,8 +11,9 @@ from ..expect import BrokenClause
 from ..records import Record
 from ..scenario import Scenario
 from ..subject import StoreSubject
+from ..target import StoreTarget
 
-__all__ = ["Offers", "keeps_revisions", "probe_offers"]
+__all__ = ["Offers", "keeps_revisions", "open_twice", "probe_offers"]
 
 _INPUTS = {"topic": "cats"}
 _OTHERS = {"topic": "dogs"}
@@ -55,7 +57,33 @@ async def _keeps_revisions(subject: StoreSubject) -> bool:
     return False
 
 
+async def open_twice(target: StoreTarget, location: str | None, run_id: str) -> dict[str, Any]:
+    """Open two instances in this process, and load a run in both: a store with one owner at a time may wait for ever.
+
+    For another process, which can be killed then.
+    """
+    instances = []
+    for _ in range(2):
+        instances.append(await target.open(location))
+        await instances[-1].load_or_create(run_id, dict(_INPUTS))
+    for instance in instances:
+        await instance.close()
+    return {"told": "opened, twice"}
+
+
+async def _opens_twice(subject: StoreSubject) -> bool:
+    async with (
+        subject.probe("can one process have the store open twice?") as s,
+        s.elsewhere(patience=subject.patience) as other,
+    ):
+        await other.perform(open_twice, run_id=subject.fresh_run_id())
+        return True
+    return False
+
+
 async def _shares_instances(subject: StoreSubject) -> bool:
+    if not await _opens_twice(subject):
+        return False
     async with subject.probe("do two instances of the store see each other's saves?") as s:
         second = Scenario(subject, s.title, s.journal, s.location, is_probe=True)
         try:
@@ -81,7 +109,10 @@ async def _see_each_other(s: Scenario, second: Scenario) -> bool:
 
 
 async def _shares_processes(subject: StoreSubject) -> bool:
-    async with subject.probe("do two processes see each other's saves?") as s, s.elsewhere() as other:
+    async with (
+        subject.probe("do two processes see each other's saves?") as s,
+        s.elsewhere(patience=subject.patience) as other,
+    ):
         return await _sees_the_other(s, other)
     return False
 

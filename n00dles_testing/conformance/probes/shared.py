@@ -23,7 +23,7 @@ async def shared(subject: StoreSubject) -> str:
 
 
 async def _side_by_side(s: Scenario, first: Handle) -> None:
-    async with s.elsewhere() as other:
+    async with s.elsewhere(patience=s.subject.patience) as other:
         # Open before the saves that it must see: what is only read when a store opens is not shared.
         await other.create({"topic": "birds"})
         await s.save(first, {"researcher": "cats purr"})

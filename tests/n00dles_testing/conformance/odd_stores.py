@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -58,3 +59,16 @@ class StartsAHelper(JSONFiles):
     def close(self) -> None:
         self.helper.kill()
         self.helper.wait()
+
+
+class WaitsForItsTurn(JSONFiles):
+    """One owner at a time: whoever opens it waits until the last one has closed it, or died."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.turn = open(os.path.join(folder, "owner"), "w")  # noqa: SIM115 - open as long as the store
+        fcntl.flock(self.turn, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        fcntl.flock(self.turn, fcntl.LOCK_UN)
+        self.turn.close()

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from n00dles_testing.conformance import StoreReport, check_store
+from n00dles_testing.conformance import StoreReport, check_store, select
+from n00dles_testing.conformance.ended import STEPS_OF_A_JOURNAL, Story
 from n00dles_testing.conformance.records import difference, show
+from n00dles_testing.conformance.runner import open_runner
 from n00dles_testing.verdicts import Verdict
 
 STORES = Path(__file__).with_name("odd_stores.py")
@@ -68,6 +70,45 @@ def test_what_a_store_has_started_in_a_session_of_its_own_is_ended_with_the_chec
 
     assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
     assert [each for each in Path("/proc").glob("[0-9]*/cmdline") if _says(each, b"4321.25")] == []
+
+
+def test_a_store_whose_open_waits_for_its_turn_is_not_taken_for_one_that_hangs() -> None:
+    found = check_store(f"{STORES}:WaitsForItsTurn", clauses=["S13", "S15"], limit=6)
+
+    assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
+    assert "a second one cannot open it" in found.results[1].reason
+
+
+def test_a_store_that_waits_for_its_turn_is_never_opened_twice_in_one_process() -> None:
+    plan = {"operations": [{"do": "load", "run": 0, "inputs": 0, "second": True}], "ids": "plain", "first_id": 0}
+
+    with open_runner(f"{STORES}:WaitsForItsTurn", limit=6) as runner:
+        [clause] = select(["S17"])
+        found = runner.check(clause, plan)
+
+    assert found.verdict is Verdict.PASS, found.reason
+
+
+def test_the_story_of_a_hang_is_that_of_the_scenario_and_of_the_probe_in_its_midst() -> None:
+    story = Story(1)
+    scenario, probe, another = (STEPS_OF_A_JOURNAL * number for number in (1, 2, 3))
+    for number, text in [(scenario, "scenario"), (scenario + 1, "load"), (probe, "a probe"), (another, "a second one")]:
+        story.tell(number, text)
+
+    during_a_probe = story.lines
+    story.tell(scenario + 2, "save")
+    afterwards = story.lines
+
+    assert during_a_probe == ["scenario", "load", "a second one"]
+    assert afterwards == ["scenario", "load", "save"]
+
+
+def test_a_hang_among_probes_is_told_by_the_last_of_them() -> None:
+    story = Story()
+    for number, text in [(STEPS_OF_A_JOURNAL, "a probe"), (STEPS_OF_A_JOURNAL + 1, "close"), (0, "the last one")]:
+        story.tell(number, text)
+
+    assert story.lines == ["the last one"]
 
 
 def _says(path: Path, word: bytes) -> bool:
