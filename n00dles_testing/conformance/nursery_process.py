@@ -23,6 +23,7 @@ from typing import NoReturn
 from ..channel import Channel
 from ..parent import adopt_orphans, die_with_parent, end_descendants
 from .child import serve
+from .scenario import describe
 from .target import StoreTarget
 
 __all__ = ["main"]
@@ -169,7 +170,7 @@ def _import(text: str) -> StoreTarget | str:
     try:
         target = StoreTarget.parse(text)
     except (Exception, SystemExit) as error:
-        return f"importing it once more raised {type(error).__name__}: {error}"
+        return f"importing it once more raised {describe(error)}"
     finally:
         is_importing = False
     gc.collect()

@@ -6,7 +6,7 @@ from ..expect import BrokenClause
 from ..ids import IdGroup, groups_of_ids, ids_of_lengths, paths
 from ..records import Record, show
 from ..registry import clause
-from ..scenario import Handle, Scenario, describe, where
+from ..scenario import Handle, Scenario, describe, message_of, where
 from ..subject import StoreSubject
 from ..surroundings import Surroundings
 
@@ -110,7 +110,7 @@ async def _stay_refused(s: Scenario, group: IdGroup, refused: dict[str, Exceptio
 
 
 def _is_a_clear_refusal(run_id: str, error: Exception) -> None:
-    if isinstance(error, _NO_REFUSALS) or not str(error):
+    if isinstance(error, _NO_REFUSALS) or not message_of(error):
         details = (*where(error), ("allowed", "a run of its own, or an error that says what is wrong with the id"))
         why = (("came", describe(error)), ("why", "who gets this error does not learn that it was the run's id"))
         raise BrokenClause(f"the id {show(run_id)} raised {describe(error)}", (*details, *why))

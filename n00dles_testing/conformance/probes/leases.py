@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..records import show
+from ..scenario import describe
 from ..subject import StoreSubject
 from .offered import Denied, Method, UnusableError, WrongError, attempts, probing
 
@@ -47,7 +48,7 @@ async def _lease(acquire: Method, run_id: str, holder: str, ttl: float, *, after
     except Denied:
         raise
     except Exception as error:
-        raise WrongError(f"acquire of a run that nobody holds raised {type(error).__name__}{after}: {error}") from error
+        raise WrongError(f"acquire of a run that nobody holds raised {describe(error)}{after}") from error
     if lease is None or lease is False:
         raise UnusableError(f"acquire of a run that nobody holds returned {show(lease)}{after}, and not a lease")
     return lease
