@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .correct import FilesWithRevisions, JSONFiles, merged, record_of
 
-__all__ = ["IsStillDeleting", "LandsWithTheNextSave", "TakesItsOwnSaveForAnothers"]
+__all__ = ["IsStillDeleting", "LandsWithTheNextSave", "TakesAnySaveForItsOwn", "TakesItsOwnSaveForAnothers"]
 
 
 class TakesItsOwnSaveForAnothers(FilesWithRevisions):
