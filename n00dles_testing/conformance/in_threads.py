@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +11,13 @@ from .scenario import describe
 
 __all__ = ["in_threads"]
 
+_PAUSE = 0.002
 
-async def in_threads(works: Sequence[Callable[[], Any]], limit: float | None = None) -> tuple[bool, list[str]]:
-    """Do each work in a thread, all at once; return whether all have ended within the limit, and what they raised.
+
+async def in_threads(
+    works: Sequence[Callable[[], Any]], is_given_up: Callable[[], bool] = lambda: False
+) -> tuple[bool, list[str]]:
+    """Do each work in a thread, all at once; return whether all have ended before it was given up, and what was raised.
 
     A thread drops its exception, and a check that goes on without it would judge what never happened. So a work catches
     what the store raises; the rest is told here, and also that a thread could not be started.
@@ -27,16 +30,17 @@ async def in_threads(works: Sequence[Callable[[], Any]], limit: float | None = N
         except BaseException as error:
             raised.append(f"thread {number}: {describe(error)}")
 
-    threads = [threading.Thread(target=do, args=each, daemon=True) for each in enumerate(works)]
     started: list[threading.Thread] = []
-    for number, thread in enumerate(threads):
+    for each in enumerate(works):
+        thread = threading.Thread(target=do, args=each, daemon=True)
         try:
             thread.start()
         except RuntimeError as error:
-            raised.append(f"thread {number}: {describe(error)}")
+            raised.append(f"thread {each[0]}: {describe(error)}")
         else:
             started.append(thread)
-    deadline = None if limit is None else time.monotonic() + limit
-    for thread in started:
-        await asyncio.to_thread(thread.join, None if deadline is None else max(0.0, deadline - time.monotonic()))
-    return not any(thread.is_alive() for thread in started), raised
+    while any(thread.is_alive() for thread in started):
+        if is_given_up():
+            return False, raised
+        await asyncio.sleep(_PAUSE)
+    return True, raised

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
-from .expect import BrokenClause
+from .expect import BrokenClause, VacuousCheck
 from .records import Record, show
 from .scenario import Scenario
 from .used_elsewhere import output_of
@@ -31,7 +31,10 @@ class Uses:
     ignored: set[str] = field(default_factory=set)
 
     def judge(self, came: dict[str, Any], limit: float) -> None:
-        """Read what they told, and raise `BrokenClause` for the first fault."""
+        """Read what they told, and raise `BrokenClause` for the first fault.
+
+        Raises `VacuousCheck` if some calls were not made, and it was not the store that prevented them.
+        """
         self._own: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._tried: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         self._others_came = False
@@ -45,8 +48,15 @@ class Uses:
             else:
                 under_way.pop(entry["who"], None)
                 self._one(entry)
-        if not came["has_ended"] or under_way:
-            self._no_end(list(under_way.values()), came.get("died", ""), limit)
+        failed, died = came["failed"], came.get("died", "")
+        if under_way or (died and not failed):
+            self._no_end(list(under_way.values()), died, limit)
+        if failed:
+            raise VacuousCheck(f"not all have used the store, and it was not its doing: {'; '.join(failed)}")
+        if not came["has_ended"]:
+            raise VacuousCheck(
+                f"not all were through, and for {limit:.0f} s nobody has begun a call: the machine was busy"
+            )
 
     def _one(self, entry: dict[str, Any]) -> None:
         who, call, run_id = entry["who"], entry["call"], entry["run_id"]

@@ -1,7 +1,8 @@
 """Using one store object from somewhere else: another event loop, other threads, the child of a fork.
 
 These are procedures for another process: whatever hangs or is corrupted there is gone with it. Each returns what its
-users did and what came, in their order; what that ought to have been is for the check to say.
+users did and what came, in their order; what that ought to have been is for the check to say. `failed` is what went
+wrong beside the calls of the store, so that some of them were not made: nothing is shown then.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from typing import Any
 
 from n00dles.context import PipelineContext
 
-from ..parent import die_with_parent
+from ..parent import die_with_parent, expect_children
+from .child import still_alive
+from .expect import VacuousCheck
+from .in_threads import in_threads
 from .instance import Instance
 from .overlap import many_switches
 from .processes import describe_exit
@@ -106,7 +110,8 @@ class _Call:
         return self
 
     async def __aexit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        is_caught = isinstance(error, Exception | SystemExit)
+        # Nobody cancels here, so that is the store's doing, too.
+        is_caught = isinstance(error, Exception | SystemExit | asyncio.CancelledError)
         if error is not None and is_caught:
             self.entry["raised"] = describe(error)
         if error is None or is_caught:
@@ -120,6 +125,7 @@ class _Book:
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self._lock = threading.Lock()
+        self._told_at = time.monotonic()
 
     def user(self, name: str) -> User:
         return User(name, self.tell)
@@ -127,6 +133,17 @@ class _Book:
     def tell(self, entry: Entry) -> None:
         with self._lock:
             self.entries.append(entry)
+            self.begin_anew()
+        still_alive()
+
+    def begin_anew(self) -> None:
+        """Count the time without a word from now on."""
+        self._told_at = time.monotonic()
+
+    def is_silent(self, limit: float) -> bool:
+        """Whether nobody has told anything for so long: no call has ended, so one of them hangs."""
+        still_alive()
+        return time.monotonic() - self._told_at > limit
 
 
 async def use_in_loops(target: StoreTarget, location: str | None, run_id: str, limit: float) -> dict[str, Any]:
@@ -136,8 +153,10 @@ async def use_in_loops(target: StoreTarget, location: str | None, run_id: str, l
 
     async def first() -> None:
         user = book.user("the first event loop")
-        stores.append(await user.open(target, location))
-        await user.save(stores[0], await user.load(stores[0], run_id, _INPUTS), _BEFORE)
+        with suppress(Exception, SystemExit, asyncio.CancelledError):  # it is told
+            stores.append(await user.open(target, location))
+        if stores:
+            await user.save(stores[0], await user.load(stores[0], run_id, _INPUTS), _BEFORE)
 
     async def second() -> None:
         await book.user("a second event loop").load_and_save(stores[0], run_id, _HERE)
@@ -147,10 +166,15 @@ async def use_in_loops(target: StoreTarget, location: str | None, run_id: str, l
         await user.load_and_save(stores[0], run_id, _AFTERWARDS)
         await user.close(stores[0])
 
-    has_ended = await _in_threads([lambda: (asyncio.run(first()), asyncio.run(second()))], limit)
-    if has_ended and stores:
-        has_ended = await _in_threads([lambda: asyncio.run(third())], limit)
-    return {"entries": book.entries, "has_ended": has_ended}
+    def first_and_second() -> None:
+        asyncio.run(first())
+        if stores:
+            asyncio.run(second())
+
+    has_ended, failed = await _in_threads([first_and_second], book, limit)
+    if has_ended and stores and not failed:
+        has_ended, failed = await _in_threads([lambda: asyncio.run(third())], book, limit)
+    return {"entries": book.entries, "has_ended": has_ended, "failed": failed}
 
 
 async def use_in_threads(
@@ -161,7 +185,7 @@ async def use_in_threads(
     owner = book.user("who opened it")
     instance = await owner.open(target, location)
     await owner.load(instance, together, _INPUTS)
-    barrier = threading.Barrier(len(run_ids), timeout=limit)
+    barrier = threading.Barrier(len(run_ids))
 
     async def use(number: int, run_id: str) -> None:
         user = book.user(f"thread {number}")
@@ -180,13 +204,15 @@ async def use_in_threads(
 
     works = [partial(work, number, run_id) for number, run_id in enumerate(run_ids)]
     with many_switches():
-        has_ended = await _in_threads(works, limit)
+        has_ended, failed = await _in_threads(works, book, limit)
     if has_ended:
+        have_called = {entry["who"] for entry in book.entries}
+        failed += [f"thread {n} made no call" for n in range(len(run_ids)) if f"thread {n}" not in have_called]
         for number, run_id in enumerate(run_ids):
             await owner.load(instance, run_id, {"topic": f"of thread {number}"})
         await owner.load(instance, together, _INPUTS)
         await owner.close(instance)
-    return {"entries": book.entries, "has_ended": has_ended}
+    return {"entries": book.entries, "has_ended": has_ended, "failed": failed}
 
 
 async def use_after_a_fork(
@@ -209,24 +235,29 @@ async def use_after_a_fork(
     instance = await user.open(target, location)
     for run_id in (mine, childs, both):
         await user.save(instance, await user.load(instance, run_id, _INPUTS), _BEFORE)
-    child = _Child.forked(
-        lambda tell, wait: _be_the_child(instance, (childs, both), tell, wait, closes=not closes_first)
-    )
-    user.tell({"call": "fork", "run_id": ""})
     try:
-        await user.load_and_save(instance, mine, _HERE)
-        if closes_first:
+        child = _Child.forked(
+            lambda tell, wait: _be_the_child(instance, (childs, both), tell, wait, closes=not closes_first)
+        )
+    except OSError as error:
+        raise VacuousCheck(f"the process could not be forked, so nothing was shown: {describe(error)}") from error
+    user.tell({"call": "fork", "run_id": ""})
+    here = asyncio.ensure_future(user.load_and_save(instance, mine, _HERE))
+    try:
+        if await _ends(here, book, limit) and closes_first:
             await child.follow(book, "waits", limit)
             await user.close(instance)
         child.go_on()
         has_ended = await child.follow(book, "end", limit)
     finally:
         died = child.end()
+    # What had to wait for a child that hangs goes on with its end.
+    has_ended = await _ends(here, book, limit) and has_ended
     if has_ended and not closes_first:
         await user.load_and_save(instance, mine, _AFTERWARDS)
         await user.load_and_save(instance, both, _HERE)
         await user.close(instance)
-    return {"entries": book.entries, "has_ended": has_ended, "died": died}
+    return {"entries": book.entries, "has_ended": has_ended, "died": died, "failed": child.failed}
 
 
 def _be_the_child(
@@ -258,6 +289,7 @@ class _Child:
         self._goes = goes
         self._told = b""
         self._has_hung_up = False
+        self.failed: list[str] = []
         os.set_blocking(reads, False)
 
     @classmethod
@@ -267,6 +299,7 @@ class _Child:
         waits, goes = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
+        expect_children()
         parent, pid = os.getpid(), os.fork()
         if pid == 0:
             try:
@@ -274,10 +307,12 @@ class _Child:
                 os.close(goes)
                 die_with_parent(parent)
                 work(lambda entry: _write(writes, entry), lambda: _wait(waits))
-            except BaseException:
-                traceback.print_exc()
-            finally:
                 os._exit(0)
+            except BaseException as error:
+                traceback.print_exc()
+                _write(writes, {"failed": f"the child: {describe(error)}"})
+            finally:
+                os._exit(1)
         os.close(writes)
         os.close(waits)
         return cls(pid, reads, goes)
@@ -288,13 +323,17 @@ class _Child:
             os.write(self._goes, b"g")
 
     async def follow(self, book: _Book, until: str, limit: float) -> bool:
-        """Read what it tells into the book until it makes this call; return False if it does not within the limit."""
-        deadline = time.monotonic() + limit
-        while time.monotonic() < deadline:
+        """Read what it tells into the book until it makes this call; return False if it is silent for `limit`."""
+        book.begin_anew()
+        while not book.is_silent(limit):
             line, found, rest = self._told.partition(b"\n")
             if found:
                 self._told = rest
-                book.tell(json.loads(line))
+                entry = json.loads(line)
+                if "failed" in entry:
+                    self.failed.append(entry["failed"])
+                    return False
+                book.tell(entry)
                 if book.entries[-1]["call"] == until:
                     return True
             elif not await self._read():
@@ -337,12 +376,18 @@ def _write(descriptor: int, entry: Entry) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-async def _in_threads(works: Sequence[Callable[[], Any]], limit: float) -> bool:
-    """Do each work in a thread, all at once; return whether all have ended within the limit."""
-    threads = [threading.Thread(target=work, daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    deadline = time.monotonic() + limit
-    for thread in threads:
-        await asyncio.to_thread(thread.join, max(0.0, deadline - time.monotonic()))
-    return not any(thread.is_alive() for thread in threads)
+async def _ends(work: asyncio.Future[None], book: _Book, limit: float) -> bool:
+    """Wait for some calls; return False if nobody has told anything for `limit`."""
+    book.begin_anew()
+    while not work.done():
+        if book.is_silent(limit):
+            return False
+        await asyncio.wait({work}, timeout=_PAUSE)
+    await work
+    return True
+
+
+async def _in_threads(works: Sequence[Callable[[], Any]], book: _Book, limit: float) -> tuple[bool, list[str]]:
+    """Do each work in a thread, all at once, as `in_threads` does; it is given up when all are silent for `limit`."""
+    book.begin_anew()
+    return await in_threads(works, lambda: book.is_silent(limit))

@@ -91,14 +91,14 @@ def test_a_store_that_waits_for_ever_is_ended_at_the_limit(tmp_path: Path) -> No
 
 
 class Racer:
-    """Stands for a process: tells when it was at work, and that all went well."""
+    """Stands for a process: tells when it was at work in each round, the last one for ever; all goes well."""
 
     def __init__(self, *spans: tuple[float, float]) -> None:
         self.spans = list(spans)
 
     async def perform(self, _: Any, **arguments: Any) -> dict[str, Any]:
         record = {"inputs": {"topic": "cats"}, "completed": {"researcher": "facts"}, "order": ["researcher"]}
-        return {"span": self.spans[0], "record": record}
+        return {"span": self.spans.pop(0) if len(self.spans) > 1 else self.spans[0], "record": record}
 
 
 class Nobody:
@@ -119,9 +119,32 @@ def raced(folder: Path, racers: list[Any]) -> StoreSubject:
     return subject
 
 
-def test_processes_that_came_one_after_the_other_have_shown_nothing(tmp_path: Path) -> None:
-    with pytest.raises(VacuousCheck, match="in 24 rounds no process began before another one had ended"):
-        raced(tmp_path, [Racer((0.0, 1.0)), Racer((1.0, 2.0)), Racer((2.5, 3.0))])
+EARLY, LATE = (0.0, 1.0), (1.0, 2.0)
+
+
+@pytest.mark.parametrize("overlapping", [0, 1, 5])
+def test_too_few_rounds_in_which_processes_overlapped_have_shown_too_little(
+    overlapping: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s16_first_use, "_MOST_SECONDS", 0.0)
+
+    with pytest.raises(VacuousCheck, match=rf"in {overlapping} of 24 rounds, .* fewer than 6 show too little"):
+        raced(tmp_path, [Racer(EARLY), Racer(*[EARLY] * overlapping, LATE)])
+
+
+def test_a_store_that_needs_the_time_of_the_clause_for_too_few_rounds_is_vacuous(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s16_first_use, "_SHARE", 0.0)
+
+    with pytest.raises(VacuousCheck, match=r"in 1 of 1 rounds, .* a higher --limit"):
+        raced(tmp_path, [Racer(EARLY), Racer(EARLY)])
+
+
+def test_rounds_without_an_overlap_are_made_again_as_long_as_there_is_time(tmp_path: Path) -> None:
+    subject = raced(tmp_path, [Racer(EARLY), Racer(*[LATE] * 40, EARLY)])
+
+    assert (subject.scenarios, subject.findings, subject.notes) == (1, [], [])
 
 
 def test_processes_that_were_at_work_at_the_same_time_have_raced(tmp_path: Path) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from n00dles_testing.conformance import check_store, implemented
+from n00dles_testing.conformance import check_store, implemented, used_elsewhere
 from n00dles_testing.conformance.clauses import s13_elsewhere
+from n00dles_testing.conformance.expect import BrokenClause, VacuousCheck
+from n00dles_testing.conformance.judged_uses import Uses
 from n00dles_testing.conformance.mutants import correct_stores
+from n00dles_testing.conformance.used_elsewhere import use_after_a_fork, use_in_loops, use_in_threads
 from n00dles_testing.conformance.worker import result_of
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
@@ -66,6 +71,106 @@ def test_a_hang_is_told_with_the_call(store: str, during: str, tmp_path: Path, m
 
     assert result.verdict is Verdict.FAIL
     assert result.findings[0].message == f"{during}: it has not returned within 3 s"
+
+
+def no_loop(main: Any) -> None:
+    main.close()
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+def test_threads_that_never_came_to_a_call_have_shown_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subject, run_ids = subject_in(tmp_path), ["run-a", "run-b"]
+
+    async def use() -> None:
+        async with subject.scenario("no loop for a thread") as s:
+            monkeypatch.setattr(asyncio, "run", no_loop)
+            came = await use_in_threads(subject.target, s.location, run_ids, "run-c", 5.0)
+            Uses(s, "who opened it", {}, shared={"run-c"}).judge(came, 5.0)
+
+    run = asyncio.run
+    with pytest.raises(VacuousCheck, match=r"thread 0: OSError.*Too many open files.*thread 1 made no call"):
+        run(use())
+
+
+def test_an_event_loop_that_could_not_be_made_has_shown_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = subject_in(tmp_path)
+
+    async def use() -> None:
+        async with subject.scenario("no loop for a thread") as s:
+            monkeypatch.setattr(asyncio, "run", no_loop)
+            came = await use_in_loops(subject.target, s.location, "run-a", 5.0)
+            Uses(s, "the first event loop", {}).judge(came, 5.0)
+
+    run = asyncio.run
+    with pytest.raises(VacuousCheck, match="Too many open files"):
+        run(use())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_that_fails_beside_the_calls_of_the_store_tells_its_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    subject = subject_in(tmp_path)
+    monkeypatch.setattr(used_elsewhere, "_be_the_child", fails)
+
+    async def use() -> None:
+        async with subject.scenario("a child that fails") as s:
+            came = await use_after_a_fork(
+                subject.target, s.location, mine="run-a", childs="run-b", both="run-c", closes_first=False, limit=5.0
+            )
+            Uses(s, "the parent", {}).judge(came, 5.0)
+
+    with pytest.raises(VacuousCheck, match=r"the child: OSError.*Too many open files"):
+        asyncio.run(use())
+
+
+BEGUN = {"who": "the child", "call": "save", "run_id": "run-a", "begins": True}
+
+
+@pytest.mark.parametrize(
+    ("came", "error", "message"),
+    [
+        (
+            {"entries": [BEGUN], "has_ended": False, "failed": []},
+            BrokenClause,
+            "save of the child: it has not returned",
+        ),
+        ({"entries": [], "has_ended": False, "failed": []}, VacuousCheck, "nobody has begun a call"),
+        ({"entries": [BEGUN], "has_ended": True, "failed": ["x"]}, BrokenClause, "save of the child"),
+        (
+            {"entries": [], "has_ended": False, "failed": [], "died": "was killed by SIGSEGV"},
+            BrokenClause,
+            "a user: the process was killed by SIGSEGV",
+        ),
+    ],
+)
+def test_only_a_call_that_is_under_way_or_a_death_is_held_against_the_store(
+    came: dict[str, Any], error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    uses = Uses(subject_in(tmp_path).scenario("x"), "the parent", {})
+
+    with pytest.raises(error, match=message):
+        uses.judge(came, 5.0)
+
+
+@pytest.mark.parametrize("store", ["raises", "exits"])
+def test_a_store_that_cannot_be_opened_in_another_loop_is_a_fault(store: str, tmp_path: Path) -> None:
+    subject = subject_in(tmp_path, f"{HERE / 'hostile_stores.py'}:{store}")
+
+    async def use() -> None:
+        async with subject.scenario("a store that cannot be opened") as s:
+            came = await use_in_loops(subject.target, s.location, "run-a", 5.0)
+            Uses(s, "the first event loop", {}).judge(came, 5.0)
+
+    asyncio.run(use())
+
+    [finding] = subject.findings
+    assert finding.message.startswith("open raised ")
 
 
 def result_in(folder: Path, target: str) -> ClauseResult:
