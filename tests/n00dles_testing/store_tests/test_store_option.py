@@ -208,7 +208,8 @@ def test_a_claimed_level_that_a_known_gap_keeps_from_being_reached_fails_the_run
     inner.makepyfile(
         test_mine="from n00dles_testing import StateStoreConformance\nfrom stores import InMemory\n"
         "class TestMine(StateStoreConformance):\n    claims = {'level': 1}\n"
-        "    known_gaps = dict.fromkeys(['S07', 'S12', 'S17'], 'one life')\n    def open_store(self):\n        return InMemory()\n"
+        "    known_gaps = dict.fromkeys(['S07', 'S12', 'S17'], 'one life')\n    def open_store(self):\n"
+        "        return InMemory()\n"
     )
     (inner.path / "claims.toml").write_text(GAPS)
     claims = ["--n00dles-claims=claims.toml"] if store.startswith("--") else []
