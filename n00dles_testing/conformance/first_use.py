@@ -48,5 +48,13 @@ async def use_first(
         still_alive()
         await instance.close()
     except (Exception, SystemExit) as error:
-        return {"span": [began, time.monotonic()], "call": call, "raised": describe(error), "where": where(error)}
-    return {"span": [began, ended], "record": record.to_dict()}
+        raised = describe(error)
+        told = f"{call} raised {raised}"
+        return {
+            "told": told,
+            "span": [began, time.monotonic()],
+            "call": call,
+            "raised": raised,
+            "where": where(error),
+        }
+    return {"told": "all succeeded", "span": [began, ended], "record": record.to_dict()}
