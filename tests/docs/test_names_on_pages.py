@@ -18,7 +18,10 @@ from tests.docs.pages import ROOT
 PAGE = ROOT / "docs" / "how-to" / "write-a-store.md"
 OWNERS = {"ctx": n00dles.PipelineContext, "context": n00dles.PipelineContext}
 # Words of the page that are no names of ours: parameters, locals, libraries, commands.
-NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", "dynamo", "show", "ttl"}
+NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", "dynamo", "show", "ttl", "sqlite3"}
+LIBRARIES = {"n00dles", "asyncio", "sqlite3", "threading"}
+FIELDS = {"run_id", "inputs", "completed", "order"}
+"""What every store keeps of a context."""
 METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "aclose"}
 METHODS |= {"acquire", "renew", "release", "list_leases"}
 
@@ -38,12 +41,14 @@ def exists(name: str) -> bool:
     head, _, rest = name.partition(".")
     if head in OWNERS and rest:
         return hasattr(OWNERS[head], rest)
-    if head == "n00dles":
+    if head in LIBRARIES and rest:
         return _imports(name)
     places = (n00dles, n00dles.records, base, errors, builtins)
     owner = next((getattr(place, head) for place in places if hasattr(place, head)), None)
     if owner is not None:
         return not rest or hasattr(owner, rest)
+    if head in FIELDS and not rest:
+        return hasattr(n00dles.PipelineContext, head)
     if head in METHODS:
         kinds = [*vars(base).values(), *vars(leases).values()]
         return any(hasattr(kind, head) for kind in kinds if isinstance(kind, type))
