@@ -29,7 +29,7 @@ _TITLES = ("the creation of a run", "the load of a known run", "a later save", "
 _PARTS = {"the creation of a run": (0.5,), "a later save": (0.01, 0.5), "a large save": (0.01, 0.5, 0.99)}
 """After which part of what a call writes to a file no file may grow any more."""
 _WAYS = (("ENOSPC", False), ("EIO", False), ("ENOSPC", True), ("EIO", False), ("ENOSPC", False), ("EIO", True))
-"""By turns, which begin elsewhere with another seed: the fault, and whether it lasts."""
+"""By turns: the fault, and whether it lasts."""
 
 _ACKNOWLEDGED = "the call was acknowledged, whatever failed on the way"
 _RAISED = "the call raised, so nobody knows whether it is done: the old state or the new one, whole"
@@ -62,7 +62,7 @@ async def faults_are_raised(subject: StoreSubject) -> None:
     counts = {title: len(came["counted"]["fail"]) for title, came in known.items()}
     points = Points(subject, counts)
     for title, came in known.items():
-        for where, disturbance in _injected(came["counted"]["fail"], points.of(title), subject.seed):
+        for where, disturbance in _injected(came["counted"]["fail"], points.of(title)):
             injected += await _meets(subject, title, where, disturbance)
         for where, disturbance in _real(came["sizes"], _PARTS.get(title, ())):
             real += await _meets(subject, title, where, disturbance)
@@ -71,9 +71,9 @@ async def faults_are_raised(subject: StoreSubject) -> None:
     subject.notes.append(f"{injected} calls of the store met a fault put in their way, and {real} one of the kernel")
 
 
-def _injected(names: list[str], numbers: Iterable[int], seed: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _injected(names: list[str], numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
     for number in numbers:
-        fault, lasting = _WAYS[(number - 1 + seed) % len(_WAYS)]
+        fault, lasting = _WAYS[(number - 1) % len(_WAYS)]
         how = " and all after it" if lasting else ""
         where = f"call {number}, {names[number - 1]},{how} failing: {FAULTS[fault]}"
         yield where, {"by": "fail", "number": number, "fault": fault, "lasting": lasting}
