@@ -227,7 +227,7 @@ async def play_elsewhere(
         for step in deed.before:
             s.tell(f"in another process: {_shown(step)} → acknowledged")
         s.tell(f"there: {_shown(deed.call)}, {where}")
-        came = await other.perform(play, **play_arguments(deed, disturbance, after))
+        came = await other.perform(play, "these calls", **play_arguments(deed, disturbance, after))
     for step, outcome in zip(after, came["after"], strict=True):
         s.tell(f"there: {_shown(step)} → {told(outcome)}")
     return came
