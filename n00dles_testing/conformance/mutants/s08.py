@@ -13,7 +13,8 @@ class LastWriterWins(JSONFiles):
     """`UPDATE runs SET record = ?`: a worker that is behind takes away what others have completed."""
 
     breaks: ClassVar[str | None] = "S08"
-    also_breaks: ClassVar[tuple[str, ...]] = ("S09",)
+    # Saves that overlap, and one that is made again after another worker has saved, come from an older state, too.
+    also_breaks: ClassVar[tuple[str, ...]] = ("S09", "C05")
 
     def save(self, run_id: str, context: Any) -> None:
         """Replace the run's file, whatever is in it."""

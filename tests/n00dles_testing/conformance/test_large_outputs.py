@@ -15,8 +15,7 @@ from n00dles_testing.conformance.mutants.correct import JSONFiles
 from n00dles_testing.conformance.records import show
 from n00dles_testing.conformance.sizes import names_size_and_limit
 from n00dles_testing.verdicts import ClauseResult, Verdict
-
-from .test_what_counts import subject_in
+from tests.n00dles_testing.conformance.test_what_counts import subject_in
 
 HERE = f"{Path(__file__)}"
 MB = 1024 * 1024

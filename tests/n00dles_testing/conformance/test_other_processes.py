@@ -216,7 +216,7 @@ class Ended:
     def __init__(self, status: int | None) -> None:
         self._status = status
 
-    def request(self, message: dict[str, Any]) -> dict[str, Any] | None:
+    def request(self, message: dict[str, Any], *step: int) -> dict[str, Any] | None:
         return None
 
     def wait(self, timeout: float) -> int | None:

@@ -145,8 +145,8 @@ def test_a_kill_that_did_not_happen_is_vacuous(
 ) -> None:
     exchange = Elsewhere._exchange
 
-    async def without_the_kill(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
-        return await exchange(self, {**message, "die": False})
+    async def without_the_kill(self: Elsewhere, message: dict[str, Any], *step: int) -> dict[str, Any] | None:
+        return await exchange(self, {**message, "die": False}, *step)
 
     monkeypatch.setattr(Elsewhere, "_exchange", without_the_kill)
     monkeypatch.setattr("n00dles_testing.conformance.elsewhere._TIME_TO_DIE", 0.1)
@@ -160,8 +160,8 @@ def test_an_end_by_anything_but_signal_9_is_vacuous(
 ) -> None:
     exchange = Elsewhere._exchange
 
-    async def a_graceful_end(self: Elsewhere, message: dict[str, Any]) -> dict[str, Any] | None:
-        reply = await exchange(self, {**message, "die": False})
+    async def a_graceful_end(self: Elsewhere, message: dict[str, Any], *step: int) -> dict[str, Any] | None:
+        reply = await exchange(self, {**message, "die": False}, *step)
         if message.get("die"):
             os.kill(self._process.pid, signal.SIGTERM)
         return reply

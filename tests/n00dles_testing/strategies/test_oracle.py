@@ -119,7 +119,8 @@ def test_an_undisturbed_run_does_what_is_predicted(spec: PipelineSpec) -> None:
 def test_a_failed_run_that_is_resumed_does_what_is_predicted() -> None:
     lives: Counter[int] = Counter()
 
-    @thorough
+    # Always the same examples: what is counted below is rare, and a run without it would be nobody's fault.
+    @settings(thorough, derandomize=True)
     @given(pipelines())
     def each(spec: PipelineSpec) -> None:
         store, attempts = InMemoryStateStore(), AttemptsInMemory()
