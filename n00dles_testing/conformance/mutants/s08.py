@@ -62,6 +62,8 @@ class RefusesAndWrites(FilesWithRevisions):
     """Writes before it compares, and takes nothing back: the worker is refused, and its node is there all the same."""
 
     breaks: ClassVar[str | None] = "S08"
+    # A save made again after another worker has saved is such a save, too.
+    also_breaks: ClassVar[tuple[str, ...]] = ("C05",)
 
     def save(self, run_id: str, context: Any) -> None:
         """Merge into the run's file, then look whether that was right."""
