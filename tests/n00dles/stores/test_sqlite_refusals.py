@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -73,15 +74,17 @@ try:
 except StateStoreError as error:
     print(error)
 """
-    for each in (tmp_path, *tmp_path.parents):
-        if each.stat().st_uid == os.getuid() and each != Path("/"):
-            each.chmod(each.stat().st_mode | 0o111)
-
-    said = python(script, path, cwd=tmp_path)
+    # Another pytest that starts meanwhile closes the folder of all temporary folders to other users again.
+    with tempfile.TemporaryDirectory() as outside:
+        os.chmod(outside, 0o755)
+        folder = folder.rename(Path(outside) / "folder")
+        path = folder / "runs.db"
+        said = python(script, path, cwd=tmp_path)
+        after = path.read_bytes() if path.exists() else None
+        folder.chmod(0o777)
 
     assert "cannot be written" in said
-    assert (path.read_bytes() if path.exists() else None) == before
-    folder.chmod(0o777)
+    assert after == before
 
 
 def test_a_database_of_a_newer_schema_is_left_as_it_is(tmp_path: Path) -> None:
