@@ -149,6 +149,21 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     return result
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[object]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Leave the first line of a story for the summary and the JUnit message: the whole of it stands above already.
+
+    Pytest cuts such lines at a terminal, and where `CI` is set it does not.
+    """
+    report = yield
+    crash = getattr(report.longrepr, "reprcrash", None)
+    if crash is not None and call.excinfo is not None and getattr(call.excinfo.value, "is_a_story", False):
+        crash.message = crash.message.partition("\n")[0]
+    return report
+
+
 def _promises_a_check(item: pytest.Item) -> bool:
     """Whether it has a marker that is for it alone, or says nothing; others give a class or a module their defaults."""
     own = [mark for mark in item.own_markers if mark.name == _MARKER]

@@ -20,7 +20,7 @@ from .cells import Cell, Job, Subjects
 from .figures import Tables
 from .filling import fill
 from .page import write
-from .results import Outcome, WorkFile, digest_of_sources
+from .results import Outcome, Sources, WorkFile
 
 SEEDS = 20
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -37,22 +37,22 @@ def main(
         if not (subjects.mutants or subjects.stores):
             print(f"no store and no clause is called {', '.join(options.names)}", file=sys.stderr)
             return 2
-    digest = digest_of_sources()
-    work = WorkFile(options.work, digest)
+    sources = Sources.now()
+    work = WorkFile(options.work, sources)
     broken = fill(work, subjects.cells(options.seeds), options.jobs, try_one)
     if broken:
         print("\n".join(["tables: not complete; these could not be tried:", *broken]))
         return 1
-    return _told(Tables.of(subjects, work.outcomes, options.seeds), None if options.names else options.results, digest)
+    return _told(Tables.of(subjects, work.outcomes, options.seeds), None if options.names else options.results, sources)
 
 
-def _told(tables: Tables, folder: Path | None, digest: str) -> int:
+def _told(tables: Tables, folder: Path | None, sources: Sources) -> int:
     for mutant in tables.mutants:
         print(f"{'ok     ' if mutant.ok else 'TO MEND'}  {mutant}")
     for store in tables.stores:
         print(f"{'ok     ' if store.ok else 'TO MEND'}  {store}")
     if folder is not None:
-        for path in write(folder, tables, digest):
+        for path in write(folder, tables, sources):
             print(f"written to {path}")
     print("tables: all caught, all clean" if tables.ok else "tables: something is to be mended")
     return 0 if tables.ok else 1

@@ -11,7 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from n00dles_testing.conformance import check_store
 
 from .cells import SQLITE, Cell, Job, jobs
-from .results import Outcome, WorkFile, digest_of_sources
+from .results import Outcome, Sources, WorkFile
 
 __all__ = ["fill", "try_job"]
 
@@ -36,7 +36,7 @@ def fill(work: WorkFile, wanted: set[Cell], processes: int, try_one: Callable[[J
         name = f"{job.store.rpartition('mutants.')[2]}, seed {job.seed}"
         done += len(job.clauses)
         left = (time.monotonic() - began) / done * (len(missing) - done)
-        if digest_of_sources() != work.digest:
+        if Sources.now() != work.sources:
             return [*broken, "the sources have changed while they were tried; start again when they are settled"]
         if isinstance(found, Exception):
             broken.append(f"{name}: {type(found).__name__}: {found}")

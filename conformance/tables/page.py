@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .figures import MutantRow, StoreRow, Tables
+from .results import Sources
 
 __all__ = ["NAME", "write"]
 
@@ -17,12 +18,12 @@ NAME = "mutants-stores"
 _COMMAND = "make tables"
 
 
-def write(folder: Path, tables: Tables, digest: str) -> tuple[Path, Path]:
+def write(folder: Path, tables: Tables, sources: Sources) -> tuple[Path, Path]:
     """Write both files, and return their paths."""
     made_with = {
         "version": version("n00dles-testing"),
         "python": ".".join(platform.python_version_tuple()[:2]),
-        "sources": digest,
+        "sources": sources.shared,
     }
     page, form = folder / f"{NAME}.md", folder / f"{NAME}.json"
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,26 +1,77 @@
 """The work file: what each cell came to, a line of JSON each, so that an interrupted table goes on where it was.
 
-A line counts only for the sources that it was made with: their digest stands in it.
+A line counts only for the sources that it was made with: their digest stands in it. The digest of a store of the
+suite's own has its module in it and no other store's, so that mending one leaves the others known.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from n00dles_testing.verdicts import Verdict
 
 from .cells import Cell
 
-__all__ = ["Outcome", "WorkFile", "digest_of_sources"]
+__all__ = ["Outcome", "Sources", "WorkFile"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("n00dles", "n00dles_testing")
 _TELLS_ONLY = ("n00dles_testing/report/", "n00dles_testing/llm/", "n00dles_testing/command_", "n00dles_testing/cli.py")
 """What shows results or reads a command line has no part in them."""
+_STORES = "n00dles_testing/conformance/mutants/"
+_IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Digests of everything that a verdict may depend on, at one moment; two are equal if nothing has changed.
+
+    `shared` is that of all files but those of the suite's own stores; `modules` has one for each module of these.
+    """
+
+    shared: str
+    modules: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def now(cls) -> Sources:
+        """Read the Python files of both packages."""
+        files = {
+            path.relative_to(_ROOT).as_posix(): path.read_bytes()
+            for package in _PACKAGES
+            for path in sorted((_ROOT / package).rglob("*.py"))
+        }
+        stores = {Path(name).stem: text for name, text in files.items() if name.startswith(_STORES)}
+        shared = {name: text for name, text in files.items() if not name.startswith((*_TELLS_ONLY, _STORES))}
+        return cls(
+            _digest(shared), {name: _digest({each: stores[each] for each in _needed(name, stores)}) for name in stores}
+        )
+
+    def of(self, store: str) -> str:
+        """Return the digest of what a verdict on this store depends on."""
+        module = store.partition(":")[0].rpartition(".")[2]
+        return f"{self.shared}-{self.modules[module]}" if module in self.modules else self.shared
+
+
+def _needed(module: str, stores: Mapping[str, bytes]) -> set[str]:
+    """Return the modules of this folder that one needs, itself among them."""
+    found, new = set[str](), {module}
+    while new:
+        found |= new
+        imported = {name for each in new for name in _IMPORTED.findall(stores[each].decode())}
+        new = (imported & stores.keys()) - found
+    return found
+
+
+def _digest(files: Mapping[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(name.encode() + b"\0" + files[name] + b"\0")
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +86,11 @@ class Outcome:
 class WorkFile:
     """Outcomes by cell, kept in a file to which each one is appended."""
 
-    def __init__(self, path: Path, digest: str) -> None:
+    def __init__(self, path: Path, sources: Sources) -> None:
         """Read what is there already; lines of other sources, and one that was torn, are passed over."""
         self.outcomes: dict[Cell, Outcome] = {}
         self.path = path
-        self.digest = digest
+        self.sources = sources
         path.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text() if path.exists() else ""
         for line in text.splitlines():
@@ -58,7 +109,7 @@ class WorkFile:
             "store": cell.store,
             "clause": cell.clause,
             "seed": cell.seed,
-            "digest": self.digest,
+            "digest": self.sources.of(cell.store),
             "verdict": outcome.verdict.value,
             "reason": outcome.reason,
             "seconds": round(outcome.seconds, 3),
@@ -68,7 +119,7 @@ class WorkFile:
     def _read(self, line: str) -> None:
         try:
             form = json.loads(line)
-            if form["digest"] != self.digest:
+            if form["digest"] != self.sources.of(form["store"]):
                 return
             outcome = Outcome(Verdict(form["verdict"]), form["reason"], form["seconds"])
             self.outcomes[Cell(form["seed"], form["store"], form["clause"])] = outcome
@@ -78,13 +129,3 @@ class WorkFile:
     def _append(self, text: str) -> None:
         with self.path.open("a") as file:
             file.write(text)
-
-
-def digest_of_sources() -> str:
-    """Return what changes with everything that a verdict may depend on: the Python files of both packages."""
-    digest = hashlib.sha256()
-    for path in sorted(file for package in _PACKAGES for file in (_ROOT / package).rglob("*.py")):
-        name = path.relative_to(_ROOT).as_posix()
-        if not name.startswith(_TELLS_ONLY):
-            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]

@@ -46,7 +46,8 @@ class Spawn:
     ) -> None:
         self._subject = asdict(subject)
         self._environment = environment
-        self._lock = threading.Lock()
+        self._idle = threading.Condition()
+        self._running = 0
         self._is_closed = False
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._pool: ThreadPoolExecutor | None = None
@@ -79,14 +80,19 @@ class Spawn:
     def close(self) -> None:
         """End every process, and remove the files that requests were passed in.
 
-        Whoever is interrupted comes here while lives go on in threads of the pool.
+        Whoever is interrupted comes here while lives go on in threads of the pool. That these threads have ended is
+        counted, since their `join` cannot be trusted after a second Ctrl-C: an interrupted one takes its thread for
+        ended (Python 3.11 and 3.12, since bpo-45274), and the folder would be removed while a life still writes its
+        request there.
         """
-        with self._lock:
+        with self._idle:
             self._is_closed = True
             for process in self._alive:
                 process.kill()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+        with self._idle:
+            self._idle.wait_for(lambda: self._running == 0)
         self._folder.cleanup()
 
     def _live(self, request: LifeRequest) -> list[LifeEnd]:
@@ -129,22 +135,27 @@ class Spawn:
         return form
 
     def _run(self, form: Mapping[str, Any], limit: float) -> tuple[int, int, bool]:
-        with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
-            json.dump(form, file)
-        with self._lock:
+        with self._idle:
             if self._is_closed:
                 raise BackendError("the exploration is over, so no more lives are started.")
+            with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
+                json.dump(form, file)
             process = start_interpreter(_CHILD, [file.name], environment=self._environment)
             self._alive.add(process)
+            self._running += 1
         try:
             return process.pid, process.wait(limit), False
         except subprocess.TimeoutExpired:
             process.kill()
             return process.pid, process.wait(), True
         finally:
-            if process.poll() is None:  # Ctrl-C: leave nothing running
-                process.kill()
-                process.wait()
-            with self._lock:
-                self._alive.discard(process)
-            end_group(process.pid)  # what a body has started, too
+            try:
+                if process.poll() is None:  # Ctrl-C: leave nothing running
+                    process.kill()
+                    process.wait()
+                end_group(process.pid)  # what a body has started, too
+            finally:
+                with self._idle:
+                    self._alive.discard(process)
+                    self._running -= 1
+                    self._idle.notify_all()

@@ -34,6 +34,7 @@ class BrokenClause(_Failed):  # type: ignore[misc, valid-type]
 
     # Shown by pytest in front of the message, as its own outcomes are.
     __module__ = "builtins"
+    is_a_story = True
 
 
 def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Callable[[], Path] | None = None) -> None:

@@ -8,19 +8,20 @@ from typing import Any
 
 import pytest
 
-from conformance.tables import __main__ as command
-from conformance.tables import filling, results
+from conformance.tables import results
 from conformance.tables.__main__ import RESULTS, SEEDS, main
 from conformance.tables.cells import MEMORY, SQLITE, Cell, Job, Subjects, jobs
 from conformance.tables.filling import try_job
 from conformance.tables.page import NAME
-from conformance.tables.results import Outcome, WorkFile, digest_of_sources
+from conformance.tables.results import Outcome, Sources, WorkFile
 from n00dles_testing.conformance.mutants import left_out
 from n00dles_testing.verdicts import Verdict
 
 TODAY = Subjects.of_today()
 MUTANTS = {mutant.target: mutant for mutant in TODAY.mutants}
 HOW = "run `make tables` (it takes hours, and goes on where it was), and commit conformance/results/"
+
+SETTLED = Sources("settled")
 
 Found = list[tuple[Cell, Outcome]]
 
@@ -45,8 +46,7 @@ class Checks:
 
 @pytest.fixture(autouse=True)
 def _settled_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (command, filling):
-        monkeypatch.setattr(module, "digest_of_sources", lambda: "settled")
+    monkeypatch.setattr(Sources, "now", lambda: SETTLED)
 
 
 def tables(folder: Path, checks: Checks, *more: str) -> int:
@@ -143,24 +143,47 @@ def test_an_interrupted_table_goes_on_where_it_was(tmp_path: Path) -> None:
 
 def test_what_other_sources_gave_is_not_used(tmp_path: Path) -> None:
     cell = Cell(0, MEMORY, "S01")
-    WorkFile(tmp_path / "work.jsonl", "then").add([(cell, Outcome(Verdict.PASS, "", 1.0))])
+    WorkFile(tmp_path / "work.jsonl", Sources("then")).add([(cell, Outcome(Verdict.PASS, "", 1.0))])
 
-    assert WorkFile(tmp_path / "work.jsonl", "then").outcomes == {cell: Outcome(Verdict.PASS, "", 1.0)}
-    assert WorkFile(tmp_path / "work.jsonl", "now").outcomes == {}
+    assert WorkFile(tmp_path / "work.jsonl", Sources("then")).outcomes == {cell: Outcome(Verdict.PASS, "", 1.0)}
+    assert WorkFile(tmp_path / "work.jsonl", Sources("now")).outcomes == {}
 
 
-def test_the_digest_follows_what_a_verdict_depends_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("n00dles/store.py", "n00dles_testing/clause.py", "n00dles_testing/report/page.py"):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x = 1\n")
+FOLDER = "n00dles_testing/conformance/mutants"
+FILES = {
+    "n00dles/store.py": "",
+    "n00dles_testing/clause.py": "",
+    "n00dles_testing/report/page.py": "",
+    f"{FOLDER}/s01.py": "",
+    f"{FOLDER}/s02.py": "from .s01 import Broken\n",
+}
+BROKEN, BUILT_ON_IT = f"{FOLDER}.s01:Broken", f"{FOLDER}.s02:Broken"
+
+
+@pytest.mark.parametrize(
+    ("changed", "outdated"),
+    [
+        ("n00dles_testing/report/page.py", set()),
+        ("n00dles_testing/clause.py", {MEMORY, BROKEN, BUILT_ON_IT}),
+        (f"{FOLDER}/s01.py", {BROKEN, BUILT_ON_IT}),
+        (f"{FOLDER}/s02.py", {BUILT_ON_IT}),
+    ],
+)
+def test_what_a_verdict_depends_on_makes_it_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, outdated: set[str]
+) -> None:
+    monkeypatch.undo()
     monkeypatch.setattr(results, "_ROOT", tmp_path)
-    before = digest_of_sources()
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    before = Sources.now()
 
-    (tmp_path / "n00dles_testing/report/page.py").write_text("x = 2\n")
-    assert digest_of_sources() == before
+    (tmp_path / changed).write_text("x = 2\n" + FILES[changed])
+    after = Sources.now()
 
-    (tmp_path / "n00dles_testing/clause.py").write_text("x = 2\n")
-    assert digest_of_sources() != before
+    assert {store for store in (MEMORY, BROKEN, BUILT_ON_IT) if after.of(store) != before.of(store)} == outdated
+    assert (after != before) is bool(outdated)
 
 
 def test_what_cannot_be_tried_is_told_and_nothing_is_written(tmp_path: Path) -> None:
@@ -177,11 +200,11 @@ def test_what_cannot_be_tried_is_told_and_nothing_is_written(tmp_path: Path) -> 
 
 def test_sources_that_change_meanwhile_end_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checks = Checks()
-    monkeypatch.setattr(filling, "digest_of_sources", lambda: "then" if len(checks.tried) > 40 else "settled")
+    monkeypatch.setattr(Sources, "now", lambda: Sources("then") if len(checks.tried) > 40 else SETTLED)
 
     assert tables(tmp_path, checks) == 1
 
-    kept = WorkFile(tmp_path / "work.jsonl", "settled").outcomes
+    kept = WorkFile(tmp_path / "work.jsonl", SETTLED).outcomes
     assert 0 < len(kept) < len(checks.tried) < len(TODAY.cells(2))
 
 
