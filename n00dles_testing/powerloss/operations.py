@@ -1,0 +1,140 @@
+"""What a program did to the files of one folder, as operations on inodes and names, and when it synced them.
+
+Inodes are numbers of our own, given at creation and never again; the folder that is watched is `ROOT`. `entered` and
+`exited` are positions in one order: an operation surely came before another one only if it exited before that entered.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+__all__ = [
+    "NEVER",
+    "ROOT",
+    "Create",
+    "Link",
+    "MakeFolder",
+    "Marked",
+    "Operation",
+    "Rename",
+    "Symlink",
+    "Sync",
+    "SyncAll",
+    "Truncate",
+    "Unlink",
+    "Write",
+]
+
+ROOT = 1
+NEVER = sys.maxsize
+"""The `exited` of a call that never returned."""
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    entered: int
+    exited: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create(_At):
+    """A new, empty file."""
+
+    folder: int
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFolder(_At):
+    """A new folder."""
+
+    folder: int
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Symlink(_At):
+    """A new symbolic link."""
+
+    folder: int
+    name: str
+    inode: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link(_At):
+    """One more name of a file."""
+
+    folder: int
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unlink(_At):
+    """A name is gone: that of a file, or of an empty folder."""
+
+    folder: int
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rename(_At):
+    """A file or folder gets another name; `replaces` is the inode that had that name before."""
+
+    folder: int
+    name: str
+    to_folder: int
+    to_name: str
+    inode: int
+    replaces: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Write(_At):
+    """Bytes are written into a file, at `offset`; a gap before them is a hole of zeros."""
+
+    inode: int
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate(_At):
+    """A file gets another size; what is new is zeros."""
+
+    inode: int
+    old: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sync(_At):
+    """A file or folder is synced. With `data_only` (fdatasync) what its size needs is, and other metadata is not.
+
+    One that `failed` forces nothing, and what was pending then is forced by no later sync either.
+    """
+
+    inode: int
+    data_only: bool
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAll(_At):
+    """Everything is synced (sync, syncfs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(_At):
+    """A word of the program itself: "INV …" when a call of the store begins, "ACK …" when it has returned."""
+
+    text: str
+
+
+Operation = Create | MakeFolder | Symlink | Link | Unlink | Rename | Write | Truncate | Sync | SyncAll | Marked

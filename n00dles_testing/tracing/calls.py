@@ -1,0 +1,79 @@
+"""What a trace consists of: system calls about watched files, and marks that the program itself put between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["Event", "File", "Mark", "Trace", "TracedCall"]
+
+Kind = Literal["file", "folder", "link", "other", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The file that a call is about, as it was when the call began.
+
+    `path` is absolute, without links in its folders; that of a descriptor whose file was unlinked is the last one it
+    had. `inode` is the kernel's number, which it may give again once the file is gone; 0 and kind "none" if there is no
+    such file yet. `size` is in bytes.
+    """
+
+    path: str
+    inode: int
+    kind: Kind
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """One system call. `entered` and `exited` are positions in one order over all threads, and marks.
+
+    `name` is that of the kernel ("pwrite64", "openat"). `result` is what the kernel returned, a negative errno if it
+    failed; `exited` and `result` are None if it never returned, or has not yet. `file` is the file written, synced,
+    opened, unlinked, renamed or linked; `other` the name it is renamed or linked to, as it was before. `inode` is that
+    of the file that an open, a creation or a link has found or made, 0 if it failed. `flags` are those of an open, else
+    the status flags of the descriptor (O_APPEND, O_SYNC, O_DSYNC). `offset` is where `data` went in the file; `data` is
+    what was really written, cut to `result`. `length` is the new size of a truncation, and the end of an allocation.
+    `target` is that of a symbolic link. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL".
+    """
+
+    entered: int
+    thread: int
+    name: str
+    file: File | None = None
+    other: File | None = None
+    exited: int | None = None
+    result: int | None = None
+    inode: int = 0
+    flags: int = 0
+    offset: int | None = None
+    data: bytes = b""
+    length: int | None = None
+    target: str = ""
+    injected: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word that the traced program has put into the order of the calls, such as "ACK 3"."""
+
+    entered: int
+    text: str
+
+
+Event = TracedCall | Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """All that was traced, in the order of entering.
+
+    `obstacles` are sentences that say what was done to watched files and cannot be followed by calls alone, such as a
+    shared writable mapping; then nobody knows which states are possible. `status` is how the program ended, as
+    `subprocess` tells it: -9 if it was killed.
+    """
+
+    events: tuple[Event, ...]
+    obstacles: tuple[str, ...]
+    status: int
