@@ -1,0 +1,42 @@
+"""What can be wrong with a store that is opened on what the disk held after a power loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["Fault", "FaultKind"]
+
+
+class FaultKind(StrEnum):
+    """The kinds of faults, the worst first. The value is how it is printed."""
+
+    CORRUPT = "CORRUPT"
+    """It does not open or load: an unexpected exception, a crash, a hang, unreadable data."""
+
+    LOST_ACK = "LOST_ACK"
+    """A save that was acknowledged is not there: what is loaded is older, or nothing."""
+
+    PHANTOM = "PHANTOM"
+    """What is loaded was never saved."""
+
+    MIXED = "MIXED"
+    """What is loaded is put together from several saves."""
+
+    UNSTABLE = "UNSTABLE"
+    """Loading twice, or after closing and opening again, gives two things."""
+
+    RECOVERY = "RECOVERY"
+    """A second power loss, while it recovers from the first, is not survived."""
+
+    WEDGED = "WEDGED"
+    """It loads, but the next save or load does not work: a lock or temporary file is in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What a judge found wrong with one state: `message` is one sentence, `details` more lines, such as a traceback."""
+
+    kind: FaultKind
+    message: str
+    details: tuple[str, ...] = ()
