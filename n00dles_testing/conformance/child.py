@@ -27,10 +27,22 @@ from .scenario import describe
 from .target import StoreTarget
 from .touched import Touched
 
-__all__ = ["Procedure", "die", "main", "name_of", "serve", "still_alive"]
+__all__ = [
+    "Procedure",
+    "TracingProcedure",
+    "die",
+    "main",
+    "name_of",
+    "procedure_named",
+    "serve",
+    "speak_over",
+    "still_alive",
+]
 
 Procedure = Callable[..., Awaitable[dict[str, Any]]]
 """Called with the target, the location, and whatever was passed along."""
+TracingProcedure = Callable[..., dict[str, Any]]
+"""One for a process that traces: it has no event loop."""
 
 _OURS = f"{__package__.partition('.')[0]}."
 
@@ -71,7 +83,7 @@ class _Child:
                 if instance is not None:
                     await instance.close()
             case "perform":
-                procedure = _named(message["procedure"])
+                procedure = procedure_named(message["procedure"])
                 return {"came": await procedure(self._target, message["location"], **message["arguments"])}
             case _:
                 return await self._call(message, message["run_id"])
@@ -98,19 +110,20 @@ class _Child:
         return {}
 
 
-def name_of(procedure: Procedure) -> str:
+def name_of(procedure: Procedure | TracingProcedure) -> str:
     """Return the name by which another process finds a procedure. Raises `ValueError` for one that it would not."""
     name = f"{procedure.__module__}:{procedure.__qualname__}"
-    if _named(name) is not procedure:
+    if procedure_named(name) is not procedure:
         raise ValueError(f"{name} is no function at the top of its module")
     return name
 
 
-def _named(name: str) -> Procedure:
+def procedure_named(name: str) -> Callable[..., Any]:
+    """Return the procedure that `name_of` has given this name. Raises `ValueError` for what is none of the suite."""
     module, _, function = name.partition(":")
     if not module.startswith(_OURS) or not function.isidentifier():
         raise ValueError(f"{name} is no procedure of the suite")
-    procedure: Procedure = getattr(importlib.import_module(module), function)
+    procedure: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return procedure
 
 
@@ -154,9 +167,14 @@ def die(words: dict[str, Any]) -> NoReturn:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def speak_over(channel: Channel) -> None:
+    """Have `still_alive` and `die` speak over this channel."""
+    _channels.append(channel)
+
+
 async def serve(channel: Channel, target: StoreTarget) -> None:
     """Do what is asked for until the other end hangs up."""
-    _channels.append(channel)
+    speak_over(channel)
     await _Child(channel, target).serve()
 
 

@@ -1,8 +1,6 @@
 """A few calls of a store in a process of its own, one of them disturbed: killed inside, or met by a fault.
 
-`play` is the procedure (see `Elsewhere.perform`). Steps are plain dicts, `{"do": "save", "run": …, "outputs": …}`; the
-first opens the store. A step may name its `worker`: each works on contexts of its own. A disturbance is a plain dict,
-too:
+`play` is the procedure (see `Elsewhere.perform`). A disturbance is a plain dict, as the steps are (see `player`):
 
 - `{"by": "count"}`: nothing is disturbed; it is counted what could be.
 - `{"by": "kill", "number": n}`: SIGKILL before the n-th call to the outside; 0: before the store is called at all.
@@ -18,8 +16,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
-
-from n00dles.context import PipelineContext
 
 from ..faults import (
     IOCall,
@@ -37,14 +33,11 @@ from ..faults import (
     undo,
 )
 from .child import die, still_alive
-from .instance import Instance
+from .player import Player, Step
 from .records import Record
-from .scenario import describe
 from .target import StoreTarget
 
 __all__ = ["Step", "play", "told"]
-
-Step = dict[str, Any]
 
 
 async def play(
@@ -62,7 +55,7 @@ async def play(
     nothing for an acknowledgement. `met` names the calls that were disturbed; `counted` is what could be, and `sizes`
     are sizes of files between which `call` has written. `told` is for the story.
     """
-    player, disturber = _Player(target, location), _Disturber(disturbance)
+    player, disturber = Player(target, location), _Disturber(disturbance)
     for step in before:
         await player.do(step)
         still_alive()
@@ -91,45 +84,6 @@ def told(outcome: dict[str, Any]) -> str:
     if "raised" in outcome:
         return f"raised {outcome['raised']}"
     return str(Record.from_dict(outcome["record"])) if "record" in outcome else "acknowledged"
-
-
-class _Player:
-    def __init__(self, target: StoreTarget, location: str | None) -> None:
-        self._target = target
-        self._location = location
-        self._instance: Instance | None = None
-        self._contexts: dict[tuple[str, str], PipelineContext] = {}
-
-    async def outcome(self, step: Step) -> dict[str, Any]:
-        try:
-            return await self.do(step)
-        except Exception as error:
-            return {"raised": describe(error)}
-
-    async def do(self, step: Step) -> dict[str, Any]:
-        if self._instance is None:
-            self._instance = await self._target.open(self._location)
-        run_id = step["run"]
-        key = (run_id, step.get("worker", ""))
-        match step["do"]:
-            case "load_or_create":
-                reply = await self._instance.load_or_create(run_id, dict(step["inputs"]))
-                record = Record.read(reply)
-                self._contexts[key] = self._instance.context(reply, run_id)
-                return {"record": record.to_dict()}
-            case "save":
-                context = self._contexts[key]
-                for node, output in step["outputs"].items():
-                    if node not in context.completed:  # it is when the same context is saved again
-                        context.checkpoint(node, output)
-                await self._instance.save(run_id, context)
-            case "delete":
-                await self._instance.delete(run_id)
-        return {}
-
-    async def close(self) -> None:
-        if self._instance is not None:
-            await self._instance.close()
 
 
 class _Disturber:

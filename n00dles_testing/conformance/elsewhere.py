@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from .child import Procedure, name_of
+from .child import Procedure, TracingProcedure, name_of
 from .expect import BrokenClause, VacuousCheck
 from .nursery import NurseryGoneError
 from .processes import HelperProcess, OtherProcess, describe_exit
@@ -40,13 +40,18 @@ class Elsewhere:
     @classmethod
     @asynccontextmanager
     async def started(
-        cls, scenario: Scenario, *, fresh: bool = False, patience: float | None = None
+        cls, scenario: Scenario, *, fresh: bool = False, tracing: bool = False, patience: float | None = None
     ) -> AsyncIterator[Self]:
-        """Start the process, a fork or a fresh interpreter, and end it on leaving."""
-        with _fresh(scenario) if fresh else _forked(scenario) as process:
+        """Start the process, a fork or a fresh interpreter, and end it on leaving.
+
+        One for `tracing` has no event loop, and does nothing but `perform` (see `tracer`).
+        """
+        with _fresh(scenario, tracing) if fresh else _forked(scenario, tracing) as process:
             yield cls(scenario, process, patience)
 
-    async def perform(self, procedure: Procedure, text: str = "", /, **arguments: Any) -> dict[str, Any]:
+    async def perform(
+        self, procedure: Procedure | TracingProcedure, text: str = "", /, **arguments: Any
+    ) -> dict[str, Any]:
         """Run a function of the suite there: `await procedure(target, location, **arguments)`, JSON in and out.
 
         For what needs a process of its own: threads, event loops, forks, kills. `text` tells it in the story, else the
@@ -214,27 +219,27 @@ class Elsewhere:
             )
 
 
-def _performing(procedure: Procedure, arguments: dict[str, Any]) -> dict[str, Any]:
+def _performing(procedure: Procedure | TracingProcedure, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"do": "perform", "procedure": name_of(procedure), "arguments": arguments}
 
 
-def _fresh(scenario: Scenario) -> OtherProcess:
+def _fresh(scenario: Scenario, tracing: bool) -> OtherProcess:
     target = scenario.subject.target
-    process = HelperProcess("n00dles_testing.conformance.child", folder=target.folder)
+    process = HelperProcess(f"{__package__}.{'tracer' if tracing else 'child'}", folder=target.folder)
     process.channel.send({"target": target.text})
     return process
 
 
-def _forked(scenario: Scenario) -> OtherProcess:
+def _forked(scenario: Scenario, tracing: bool) -> OtherProcess:
     """Fork the nursery, or start a fresh interpreter and note why."""
     subject = scenario.subject
     nursery = subject.nursery()
     if nursery.unfit is None:
         try:
-            return nursery.fork()
+            return nursery.fork(tracing=tracing)
         except NurseryGoneError:
             nursery.unfit = "the process that is forked has ended"
     note = f"other processes are fresh interpreters, no forks: {nursery.unfit}"
     if note not in subject.notes:
         subject.notes.append(note)
-    return _fresh(scenario)
+    return _fresh(scenario, tracing)

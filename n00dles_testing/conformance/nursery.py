@@ -54,9 +54,9 @@ class Nursery:
             )
         self._greet(target)
 
-    def fork(self) -> ForkedProcess:
-        """Return a new process that serves as `child.py` does. Raises `NurseryGoneError`."""
-        return ForkedProcess(self)
+    def fork(self, *, tracing: bool = False) -> ForkedProcess:
+        """Return a new process that serves as `child.py` does, or `tracer.py`. Raises `NurseryGoneError`."""
+        return ForkedProcess(self, tracing=tracing)
 
     def close(self) -> None:
         """End the process, and every fork of it that is left."""
@@ -70,11 +70,11 @@ class Nursery:
             self._process.wait()
         self._process = None
 
-    def hand_over(self, descriptors: list[int]) -> None:
+    def hand_over(self, descriptors: list[int], *, tracing: bool) -> None:
         """Have a process forked that gets these descriptors. Raises `NurseryGoneError`."""
         try:
             with self._lock:
-                socket.send_fds(self._control, [b"f"], descriptors)
+                socket.send_fds(self._control, [b"t" if tracing else b"f"], descriptors)
         except OSError as error:
             raise NurseryGoneError(str(error)) from error
 
@@ -93,7 +93,7 @@ class Nursery:
 class ForkedProcess(OtherProcess):
     """A fork of the nursery's process. Who kills and reaps it is the nursery; we ask, and are told the status."""
 
-    def __init__(self, nursery: Nursery) -> None:
+    def __init__(self, nursery: Nursery, *, tracing: bool = False) -> None:
         """Have it forked. Raises `NurseryGoneError`."""
         super().__init__()
         child_reads, we_write = os.pipe()
@@ -105,7 +105,8 @@ class ForkedProcess(OtherProcess):
         self._status: int | None = None
         try:
             with theirs:
-                nursery.hand_over([child_reads, child_writes, self._output.fileno(), theirs.fileno()])
+                ends = [child_reads, child_writes, self._output.fileno(), theirs.fileno()]
+                nursery.hand_over(ends, tracing=tracing)
             born = self._news.receive(_TIME_TO_START)
             if born is None:
                 raise NurseryGoneError("the process that is forked has ended")

@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from ..channel import Channel
 from ..parent import adopt_orphans, die_with_parent, end_descendants
+from . import tracer
 from .child import serve
 from .scenario import describe
 from .target import StoreTarget
@@ -86,21 +87,21 @@ class _Nursery:
             self._is_over = True
             return
         reads, writes, output, life = descriptors
-        self._fork(reads, writes, output, socket.socket(fileno=life))
+        self._fork(reads, writes, output, socket.socket(fileno=life), tracing=word == b"t")
         for descriptor in (reads, writes, output):
             os.close(descriptor)
 
-    def _fork(self, reads: int, writes: int, output: int, life: socket.socket) -> None:
+    def _fork(self, reads: int, writes: int, output: int, life: socket.socket, *, tracing: bool) -> None:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()  # else the fork would print it again
         pid = os.fork()
         if pid == 0:
-            self._become(reads, writes, output, life)
+            self._become(reads, writes, output, life, tracing=tracing)
         watch = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
         self._forks.append(_Fork(pid, life, watch))
         _tell(life, {"pid": pid})
 
-    def _become(self, reads: int, writes: int, output: int, life: socket.socket) -> NoReturn:
+    def _become(self, reads: int, writes: int, output: int, life: socket.socket, *, tracing: bool) -> NoReturn:
         """Be the fork: keep nothing of the nursery's, and never come back to its loop."""
         try:
             die_with_parent(self._pid)
@@ -112,7 +113,11 @@ class _Nursery:
                 if descriptor is not None:
                     os.close(descriptor)
             random.seed()
-            asyncio.run(serve(Channel(reads, writes), self._target))
+            channel = Channel(reads, writes)
+            if tracing:
+                tracer.serve(channel, lambda: self._target)
+            else:
+                asyncio.run(serve(channel, self._target))
             sys.stdout.flush()
             # A store may have left threads behind that would keep the process.
             os._exit(0)

@@ -186,17 +186,18 @@ class Scenario:
         return all([(await self.load(run_id)).record == self.acknowledged[run_id] for run_id in controls])
 
     def elsewhere(
-        self, *, fresh: bool = False, patience: float | None = None
+        self, *, fresh: bool = False, tracing: bool = False, patience: float | None = None
     ) -> AbstractAsyncContextManager[Elsewhere]:
         """Return another process that opens the same location, started on entering.
 
         It is the fork of a clean process, which takes some milliseconds. Where the hash seed matters, or what a module
-        keeps since its import, ask for a `fresh` interpreter. With `patience`, a call there that takes more seconds
+        keeps since its import, ask for a `fresh` interpreter; for `tracing`, for one that traces forks of itself (see
+        `traced`). With `patience`, a call there that takes more seconds
         raises `BrokenClause`: a store that one process has open may have another one wait for its turn.
         """
         from .elsewhere import Elsewhere
 
-        return Elsewhere.started(self, fresh=fresh, patience=patience)
+        return Elsewhere.started(self, fresh=fresh, tracing=tracing, patience=patience)
 
     # What must hold.
 
