@@ -19,7 +19,6 @@ class CompactsWhatItOpened(AppendOnlyLog):
     """
 
     breaks: ClassVar[str | None] = "C01"
-    also_breaks: ClassVar[tuple[str, ...]] = ("C03", "C04", "C05", "C06")
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
@@ -39,7 +38,7 @@ class NamesFilesByHash(JSONFiles):
     """
 
     breaks: ClassVar[str | None] = "C01"
-    also_breaks: ClassVar[tuple[str, ...]] = ("C02", "C04", "C05")
+    also_breaks: ClassVar[tuple[str, ...]] = ("C02",)
 
     def path(self, run_id: str) -> Path:
         """Return a file that only this process will find again."""
