@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Event", "File", "Mark", "Trace", "TracedCall"]
+__all__ = ["Event", "File", "Mark", "Obstacle", "Trace", "TracedCall"]
 
 Kind = Literal["file", "folder", "link", "other", "none"]
 
@@ -66,14 +66,30 @@ Event = TracedCall | Mark
 
 
 @dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Something done to the watched file `path` that calls alone do not tell, such as a shared writable mapping.
+
+    `text` is a whole sentence, which names the file. What concerns no file in particular (io_uring) has the root as
+    its path.
+    """
+
+    path: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
 class Trace:
     """All that was traced, in the order of entering.
 
-    `obstacles` are sentences that say what was done to watched files and cannot be followed by calls alone, such as a
-    shared writable mapping; then nobody knows which states are possible. `status` is how the program ended, as
-    `subprocess` tells it: -9 if it was killed.
+    Unless the caller can excuse every one of the `obstacles` (by its path), nobody knows which states are possible.
+    `status` is how the program ended, as `subprocess` tells it: -9 if it was killed. `timed_out` says that the time
+    limit has killed it.
     """
 
     events: tuple[Event, ...]
-    obstacles: tuple[str, ...]
+    obstacles: tuple[Obstacle, ...]
     status: int
+    timed_out: bool = False
