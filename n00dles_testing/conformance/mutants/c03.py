@@ -6,12 +6,23 @@ import json
 import sqlite3
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
 from .correct import JSONFiles, NotStoredError, merged, new_record, record_of, replace_file, sync_folder
+from .correct_sqlite import SQLiteRollback
 
-__all__ = ["DeletesThenInserts", "LeavesWhatIsAside", "MovesTheOldOneAway", "WritesInPlace", "WritesOneFileANode"]
+__all__ = [
+    "DeletesThenInserts",
+    "KeepsItsJournalInMemory",
+    "LeavesWhatIsAside",
+    "LocksForEver",
+    "MovesTheOldOneAway",
+    "WritesInPlace",
+    "WritesOneFileANode",
+]
 
 
 class MovesTheOldOneAway(JSONFiles):
@@ -75,6 +86,37 @@ class LeavesWhatIsAside(JSONFiles):
                 path.unlink(missing_ok=True)
             raise
         sync_folder(self.folder)
+
+
+class LocksForEver(JSONFiles):
+    """Marks a run that is being saved by a file beside it, so that nobody else saves it meanwhile.
+
+    Whoever has made the file removes it, also after an error. That of a process which was killed outlives its owner.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.owner = uuid.uuid4().hex
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Save, if nobody else does."""
+        with self.lock, self.marked(self.path(run_id).with_suffix(".busy")):
+            super().save(run_id, context)
+
+    @contextmanager
+    def marked(self, mark: Path) -> Iterator[None]:
+        """Have the file; one that we could not remove before is still ours."""
+        if mark.exists() and mark.read_text() != self.owner:
+            raise TimeoutError(f"another worker has been saving for too long: {mark}")
+        aside = mark.with_suffix(".free")
+        aside.write_text(self.owner)
+        aside.replace(mark)
+        try:
+            yield
+        finally:
+            mark.unlink()
 
 
 class WritesInPlace(JSONFiles):
@@ -188,3 +230,19 @@ class DeletesThenInserts:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+class KeepsItsJournalInMemory(SQLiteRollback):
+    """Takes a popular advice: `PRAGMA journal_mode = MEMORY` makes SQLite faster.
+
+    A process that dies while SQLite writes the pages of a commit takes the old ones with it. That is within one call:
+    Python tells of nothing there.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+
+    def connect(self) -> sqlite3.Connection:
+        """Return a connection that writes no journal."""
+        connection = super().connect()
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        return connection

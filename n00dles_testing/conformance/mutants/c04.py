@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sqlite3
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import JSONFiles, NotStoredError, merged, new_record, record_of
+from .correct import JSONFiles, NotStoredError, merged, new_record, record_of, sync_folder
+from .correct_sqlite import SQLiteRollback
 
-__all__ = ["LogsErrorsAndGoesOn", "StaysInItsTransaction", "TakesAnErrorForAFirstRun"]
+__all__ = [
+    "IgnoresAShortWrite",
+    "IgnoresAnErrorAtClose",
+    "LogsErrorsAndGoesOn",
+    "StaysInItsTransaction",
+    "TakesAnErrorForAFirstRun",
+    "TakesAnErrorForALock",
+    "TripsOverItsOwnFile",
+]
 
 
 class LogsErrorsAndGoesOn(JSONFiles):
@@ -25,6 +36,96 @@ class LogsErrorsAndGoesOn(JSONFiles):
             super().save(run_id, context)
         except OSError as error:
             logging.getLogger(__name__).debug("run %s was not saved: %s", run_id, error)
+
+
+class IgnoresAShortWrite(JSONFiles):
+    """Calls `write` once and takes it for done: what that returns is how much was written, on a full disk not all.
+
+    The kernel's kill in a write comes only at the second one, which it does not make: C03 sees it as well.
+    """
+
+    breaks: ClassVar[str | None] = "C04"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C03",)
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, sync, and replace the run's file."""
+        aside = self.path(run_id).with_suffix(".new")
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            os.write(descriptor, json.dumps(record).encode())
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        aside.replace(self.path(run_id))
+        sync_folder(self.folder)
+
+
+class IgnoresAnErrorAtClose(JSONFiles):
+    """Closes its file whatever comes, as one does after an error; but what is in the buffer is written only then."""
+
+    breaks: ClassVar[str | None] = "C04"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, close, sync, and replace the run's file."""
+        aside = self.path(run_id).with_suffix(".new")
+        file = aside.open("w")
+        try:
+            file.write(json.dumps(record))
+        finally:
+            with suppress(OSError):
+                file.close()
+        with aside.open("rb") as written:
+            os.fsync(written.fileno())
+        aside.replace(self.path(run_id))
+        sync_folder(self.folder)
+
+
+class TripsOverItsOwnFile(JSONFiles):
+    """Makes the file to write aside only if it is not there, and forgets to remove it when no second one can be opened.
+
+    What a kill has left is removed at the start; after EMFILE, though, no save succeeds without a restart. So none that
+    is made again does, and C05 sees it as well.
+    """
+
+    breaks: ClassVar[str | None] = "C04"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C05",)
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        with self.lock:
+            for aside in self.folder.glob("*.new"):
+                aside.unlink()
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, and replace the run's file."""
+        path, aside = self.path(run_id), self.path(run_id).with_suffix(".new")
+        with aside.open("x") as file:
+            folder = os.open(self.folder, os.O_RDONLY)
+            try:
+                file.write(json.dumps(record))
+                file.flush()
+                os.fsync(file.fileno())
+                aside.replace(path)
+                os.fsync(folder)
+            except OSError:
+                aside.unlink(missing_ok=True)
+                raise
+            finally:
+                os.close(folder)
+
+
+class TakesAnErrorForALock(SQLiteRollback):
+    """Takes each error of SQLite's for a database that is locked: the next save carries the outputs of this one anyway.
+
+    The disk is full as well then, and the save was acknowledged.
+    """
+
+    breaks: ClassVar[str | None] = "C04"
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Save, or leave it to the next one."""
+        with suppress(sqlite3.OperationalError):
+            super().save(run_id, context)
 
 
 class TakesAnErrorForAFirstRun(JSONFiles):
