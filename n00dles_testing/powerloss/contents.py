@@ -109,7 +109,7 @@ class Content:
             self._digest = digest.digest()
         return self._digest
 
-    def bytes(self) -> bytes:
+    def data(self) -> bytes:
         """Return all bytes, zeros for holes."""
         data = bytearray(self.size)
         for index, block in self._blocks.items():

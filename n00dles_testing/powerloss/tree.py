@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from hashlib import blake2b
 
-from n00dles_testing.powerloss.contents import Content
-from n00dles_testing.powerloss.operations import (
+from .contents import Content
+from .operations import (
     ROOT,
     Create,
     Link,
@@ -72,23 +72,18 @@ class Tree:
                 yield prefix, inode
             node = self._nodes[inode]
             if isinstance(node, dict):
-                for name in sorted(node, reverse=True):
+                inside = []
+                for name, to in sorted(node.items()):
                     # Some subsets of renames give a folder two names, which no disk shows; then the first one counts.
-                    if not isinstance(self._nodes[node[name]], dict):
-                        waiting.append((f"{prefix}/{name}" if prefix else name, node[name]))
-                    elif node[name] not in seen:
-                        seen.add(node[name])
-                        waiting.append((f"{prefix}/{name}" if prefix else name, node[name]))
+                    if to not in seen:
+                        inside.append((f"{prefix}/{name}" if prefix else name, to))
+                    if isinstance(self._nodes[to], dict):
+                        seen.add(to)
+                waiting.extend(reversed(inside))
 
     def find(self, path: str) -> int | None:
         """Return the inode at a path relative to the folder ("" is the folder), or None if there is none."""
-        inode = ROOT
-        for name in path.split("/") if path else ():
-            node = self._nodes[inode]
-            if not isinstance(node, dict) or name not in node:
-                return None
-            inode = node[name]
-        return inode
+        return _find(self._nodes, path)
 
     def path_of(self, inode: int) -> str | None:
         """Return a path that leads to an inode, or None if it has no name in this tree."""
@@ -99,8 +94,18 @@ class Tree:
         found: dict[str, bytes | str | None] = {}
         for path, inode in self.names():
             node = self._nodes[inode]
-            found[path] = node.bytes() if isinstance(node, Content) else node if isinstance(node, str) else None
+            found[path] = node.data() if isinstance(node, Content) else node if isinstance(node, str) else None
         return found
+
+    def without(self, inodes: Collection[int]) -> Tree:
+        """Return the tree without some inodes, all their names, and what has a name only below them."""
+        nodes: dict[int, Node] = {}
+        for inode, node in self._nodes.items():
+            if inode not in inodes:
+                nodes[inode] = (
+                    {name: to for name, to in node.items() if to not in inodes} if isinstance(node, dict) else node
+                )
+        return Tree(nodes)
 
     def digest(self) -> bytes:
         """Return what is the same for two trees exactly if all names, kinds, contents and shared inodes are."""
@@ -153,6 +158,14 @@ class Draft:
         self._own.clear()
         return Tree(self._nodes.copy())
 
+    def node(self, inode: int) -> Node | None:
+        """Return what an inode is now, or None if it is not known."""
+        return self._nodes.get(inode)
+
+    def find(self, path: str) -> int | None:
+        """Return the inode at a path relative to the folder now, or None if there is none."""
+        return _find(self._nodes, path)
+
     def apply(self, operation: Operation) -> None:
         """Do what an operation does to names and contents; a sync or a mark does nothing."""
         if isinstance(operation, Write):
@@ -201,6 +214,16 @@ class Draft:
             self._own.add(inode)
             node = self._nodes[inode] = node.copy()
         return node
+
+
+def _find(nodes: dict[int, Node], path: str) -> int | None:
+    inode = ROOT
+    for name in path.split("/") if path else ():
+        node = nodes[inode]
+        if not isinstance(node, dict) or name not in node:
+            return None
+        inode = node[name]
+    return inode
 
 
 def _read(folder: str, nodes: dict[int, Node], known: dict[tuple[int, int], int]) -> int:

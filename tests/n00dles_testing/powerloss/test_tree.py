@@ -146,7 +146,7 @@ def test_zeros_and_a_hole_are_the_same() -> None:
     hole.resize(3 * BLOCK)
     zeros = Content.of(b"x" + bytes(3 * BLOCK - 1))
 
-    assert hole.bytes() == zeros.bytes()
+    assert hole.data() == zeros.data()
     assert hole.digest() == zeros.digest()
     assert hole.first_difference(zeros) is None
 
@@ -212,7 +212,7 @@ def test_contents_are_what_a_bytearray_says(changes: list[tuple[str, int, bytes]
             model = model[:place] + bytes(max(0, place - len(model)))
 
     versions.append((content, bytes(model)))
-    assert [version.bytes() for version, _ in versions] == [data for _, data in versions]
+    assert [version.data() for version, _ in versions] == [data for _, data in versions]
     assert [version.digest() for version, _ in versions] == [Content.of(data).digest() for _, data in versions]
 
 
