@@ -1,0 +1,112 @@
+"""Calls that change or sync the bytes of a file: writes, sizes, syncs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable
+
+from .entries import Entry, Reading
+from .watching import Found
+
+__all__ = ["DATA_CALLS"]
+
+_RWF_DSYNC, _RWF_SYNC, _RWF_APPEND = 0x2, 0x4, 0x10
+_KEEPS_SIZE = 0x1
+_MS_SYNC = 4
+_DIRECT = getattr(os, "O_DIRECT", 0)
+_OF_PARTS = {"writev", "pwritev", "pwritev2"}
+
+
+def _claims(it: Found) -> tuple[Hashable, ...]:
+    return ((it.device, it.file.inode),) if it.file.kind == "file" else ()
+
+
+def _write(entry: Entry) -> Reading | None:
+    """Source: pwritev2(2), also for the flags; that O_APPEND beats an offset, pwrite(2)."""
+    it = entry.descriptor(0)
+    if it is None:
+        return None
+    position, flags = entry.thread.position(entry.whole(0))
+    offset = position
+    if entry.name.startswith("pw"):
+        offset = entry.signed(3)
+    if entry.name == "pwritev2":
+        wanted = entry.whole(5)
+        offset = position if offset == -1 else offset
+        flags |= os.O_DSYNC if wanted & _RWF_DSYNC else 0
+        flags |= os.O_SYNC if wanted & _RWF_SYNC else 0
+        flags |= os.O_APPEND if wanted & _RWF_APPEND else 0
+    if flags & os.O_APPEND:
+        offset = it.file.size
+    address, length = entry.arguments[1:3]
+    memory = entry.thread.memory
+    data = memory.parts(address, length) if entry.name in _OF_PARTS else memory.read(address, length)
+    direct = "it is written with O_DIRECT, past the page cache, which the models of power loss do not know"
+    return Reading(
+        entry.call(it.file, flags=flags, offset=offset, data=data),
+        claims=_claims(it),
+        obstacles=(entry.obstacle(it.file, direct),) if flags & _DIRECT else (),
+    )
+
+
+def _sync(entry: Entry) -> Reading | None:
+    it = entry.descriptor(0)
+    if it is None:
+        return None
+    return Reading(entry.call(it.file, flags=entry.thread.position(entry.whole(0))[1]))
+
+
+def _sync_file_system(entry: Entry) -> Reading | None:
+    it = entry.thread.descriptor(entry.whole(0))
+    return Reading(entry.call(it.file)) if it is not None and it.device == entry.watch.device else None
+
+
+def _sync_everything(entry: Entry) -> Reading:
+    return Reading(entry.call(None))
+
+
+def _sync_mapping(entry: Entry) -> Reading | None:
+    """Only MS_SYNC does something: it is an fdatasync of the part that is mapped. Source: mm/msync.c."""
+    if not entry.whole(2) & _MS_SYNC:
+        return None
+    files = [it for it in entry.thread.mapped(*entry.arguments[:2]) if entry.watch.sees(it)]
+    return Reading(entry.call(files[0].file)) if files else None
+
+
+def _truncate(entry: Entry) -> Reading | None:
+    it = entry.descriptor(0) if entry.name == "ftruncate" else entry.named(None, 0, follow=True)
+    if it is None or not entry.watch.sees(it):
+        return None
+    return Reading(entry.call(it.file, length=entry.signed(1)), claims=_claims(it))
+
+
+def _allocate(entry: Entry) -> Reading | None:
+    """Source: fallocate(2). Without a mode it makes the file longer; else it must at least leave the bytes alone."""
+    it = entry.descriptor(0)
+    if it is None:
+        return None
+    mode = entry.whole(1)
+    hole = f"fallocate with mode {mode:#x} changes bytes of it without writing them"
+    return Reading(
+        entry.call(it.file, flags=mode, length=None if mode else entry.signed(2) + entry.signed(3)),
+        claims=_claims(it),
+        obstacles=(entry.obstacle(it.file, hole),) if mode not in (0, _KEEPS_SIZE) else (),
+    )
+
+
+DATA_CALLS: dict[str, Callable[[Entry], Reading | None]] = {
+    "write": _write,
+    "pwrite64": _write,
+    "writev": _write,
+    "pwritev": _write,
+    "pwritev2": _write,
+    "fsync": _sync,
+    "fdatasync": _sync,
+    "sync_file_range": _sync,
+    "syncfs": _sync_file_system,
+    "sync": _sync_everything,
+    "msync": _sync_mapping,
+    "truncate": _truncate,
+    "ftruncate": _truncate,
+    "fallocate": _allocate,
+}

@@ -1,0 +1,72 @@
+"""A call as it begins: what it asks for, before it is known what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+
+from .calls import File, Obstacle, TracedCall
+from .threads import AT_FDCWD, Thread
+from .watching import Found, Watch
+
+__all__ = ["NAMES", "Entry", "Reading"]
+
+NAMES = "names"
+"""The claim of a call that changes names."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What is read of a call on a watched file.
+
+    `claims` is what no other call may be about meanwhile: the kernel lets such calls wait for each other as well, and
+    only so is it known which came first. `obstacles` stand if the call succeeds. If it does, the inode is that of the
+    descriptor it returns (`opens`), or that of the path it has made (`makes`). `is_asked`: whether it is one that
+    `on_call` is asked about. `vector` and `length`: where the bytes of a write stand in memory.
+    """
+
+    call: TracedCall
+    claims: tuple[Hashable, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    opens: bool = False
+    makes: str | None = None
+    named: Found | None = None
+    is_asked: bool = True
+
+
+class Entry:
+    """A call as it begins, its arguments not yet understood."""
+
+    def __init__(self, name: str, arguments: tuple[int, ...], thread: Thread, watch: Watch) -> None:
+        self.name = name
+        self.arguments = arguments
+        self.thread = thread
+        self.watch = watch
+
+    def whole(self, index: int) -> int:
+        """Return an argument of 4 bytes, with its sign."""
+        word = self.arguments[index] & 0xFFFFFFFF
+        return word - (1 << 32) if word >> 31 else word
+
+    def signed(self, index: int) -> int:
+        """Return an argument of 8 bytes, with its sign."""
+        word = self.arguments[index]
+        return word - (1 << 64) if word >> 63 else word
+
+    def descriptor(self, index: int) -> Found | None:
+        """Return the file of a descriptor, if it is watched."""
+        it = self.thread.descriptor(self.whole(index))
+        return it if it is not None and self.watch.sees(it) else None
+
+    def named(self, folder: int | None, path: int, *, follow: bool) -> Found | None:
+        """Return the file of a path, from the argument of a folder or the working folder, watched or not."""
+        text = self.thread.memory.text(self.arguments[path])
+        return self.thread.named(AT_FDCWD if folder is None else self.whole(folder), text, follow=follow)
+
+    def call(self, file: File | None, **more: object) -> TracedCall:
+        """Return the call, not yet placed in the order."""
+        return replace(TracedCall(0, self.thread.thread, self.name, file), **more)  # type: ignore[arg-type]
+
+    def obstacle(self, file: File, what: str) -> Obstacle:
+        """Return an obstacle whose sentence begins with the file."""
+        return Obstacle(file.path, f"{file.path}: {what}")

@@ -1,0 +1,137 @@
+"""Run a function in a forked child and trace it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import NoReturn
+
+from .calls import Trace
+from .filters import filter_program, install
+from .libc import libc
+from .machines import this_machine
+from .marks import Marks
+from .ptrace import GoneError, seize
+from .tracees import Tracees
+from .tracer import Asked, Tracer
+from .watching import Watch
+
+__all__ = ["CannotTraceError", "trace"]
+
+_YAMA_FORBIDS = 2
+
+
+class CannotTraceError(RuntimeError):
+    """Nothing can be traced here; the message is a sentence that says why. `why_not` says it before."""
+
+
+def trace(
+    run: Callable[[], object],
+    root: str,
+    *,
+    marks: Marks | None = None,
+    on_call: Asked | None = None,
+    time_limit: float = 60.0,
+) -> Trace:
+    """Call `run` in a forked child; return every call on files below `root` that it, its threads and children made.
+
+    The child exits with 0, or with 1 and the traceback on stderr if `run` raises. `trace` returns when all that it has
+    started has ended, and kills all after `time_limit` seconds; nothing of it outlives the calling thread. `marks` are
+    those that `run` puts. `on_call(call, n)` is asked before the n-th call on a watched file that may change or sync
+    something, or opens it (n counts from 1, over all threads); it may return an injection. It must neither fork nor
+    wait for children of no particular number. Whatever it raises ends the child, and is raised here.
+
+    Call it in any thread, best in a process without other threads: it forks. Other children of the process are left
+    alone; but no other thread may meanwhile wait for any child there is (`os.wait()`).
+
+    Raises `CannotTraceError`, FileNotFoundError if there is no `root`, and ValueError for an injection that does not
+    fit its call.
+    """
+    machine = this_machine()
+    if machine is None:
+        raise CannotTraceError("Only programs on 64 bit Linux on x86-64 or arm64 can be traced.")
+    watch = Watch(root)
+    program = filter_program(machine)
+    libc()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()  # else the child would print it again
+    go, told = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        _be_traced(run, program, go, told)
+    os.close(go[0])
+    os.close(told[1])
+    try:
+        with open(go[1], "wb", 0) as start:
+            _seize(child)
+            tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call)
+            start.write(b".")
+        traced = tracer.follow()
+        refused = os.read(told[0], 1)
+    finally:
+        os.close(told[0])
+    if refused:
+        reason = os.strerror(refused[0])
+        raise CannotTraceError(f"The kernel, or the container, refuses a seccomp filter to this program ({reason}).")
+    return traced
+
+
+def _seize(child: int) -> None:
+    try:
+        seize(child)
+    except (OSError, GoneError) as error:
+        reason = _why_refused(child, error)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise CannotTraceError(reason) from None
+
+
+def _why_refused(child: int, error: Exception) -> str:
+    with contextlib.suppress(OSError), open(f"/proc/{child}/status") as file:
+        tracer = next((line.split()[1] for line in file if line.startswith("TracerPid:")), "0")
+        if tracer != "0":
+            return (
+                f"This process is already traced, by process {tracer} (strace, a debugger): nobody can trace it twice."
+            )
+    with contextlib.suppress(OSError, ValueError), open("/proc/sys/kernel/yama/ptrace_scope") as file:
+        scope = int(file.read())
+        if scope >= _YAMA_FORBIDS:
+            return f"This system permits no program to trace its child (kernel.yama.ptrace_scope is {scope})."
+    return f"The kernel, or the container, does not permit ptrace ({error})."
+
+
+def _be_traced(run: Callable[[], object], program: bytes, go: tuple[int, int], told: tuple[int, int]) -> NoReturn:
+    """Be the child: wait until it is traced, then run, and never come back to what the parent was doing."""
+    code = 1
+    try:
+        os.close(go[1])
+        os.close(told[0])
+        os.setpgid(0, 0)  # Ctrl-C is the tracer's, who ends it
+        if os.read(go[0], 1):
+            os.close(go[0])
+            _install(program, told[1])
+            os.close(told[1])
+            run()
+            code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+def _install(program: bytes, told: int) -> None:
+    try:
+        install(program)
+    except OSError as error:
+        os.write(told, bytes([error.errno or 1]))
+        os._exit(1)

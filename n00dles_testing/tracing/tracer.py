@@ -1,0 +1,259 @@
+"""Follows a forked child, its threads and children from stop to stop, and writes down their calls."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from .calls import Event, Mark, Obstacle, Trace, TracedCall
+from .data_calls import DATA_CALLS
+from .entries import Entry, Reading
+from .filters import FOREIGN
+from .hidden_calls import HIDDEN_CALLS
+from .injections import Fail, Injection, Kill, Short
+from .machines import Machine
+from .marks import Marks
+from .name_calls import NAME_CALLS
+from .ptrace import Event as Stop
+from .ptrace import GoneError, Registers, event_message, listen, resume
+from .threads import Thread
+from .tracees import Tracees
+from .watching import Watch
+
+__all__ = ["Asked", "Tracer"]
+
+Asked = Callable[[TracedCall, int], Injection | None]
+
+_READERS = {**DATA_CALLS, **NAME_CALLS, **HIDDEN_CALLS}
+_CALL_STOP = signal.SIGTRAP | 0x80
+_FIRST_RESTART, _LAST_RESTART = -516, -512
+_STOPPING = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
+
+
+@dataclass(slots=True)
+class _Running:
+    """A call that has begun and not ended."""
+
+    reading: Reading
+    entered: int
+    words: tuple[int, ...] | None = None
+    """The registers before they were changed."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of one thread."""
+
+    thread: Thread | None = None
+    running: _Running | None = None
+    waits: bool = False
+    """It stands before a call that must not overlap one that is running."""
+
+
+@dataclass
+class Tracer:
+    """One trace in the making. Use `trace`."""
+
+    machine: Machine
+    watch: Watch
+    tracees: Tracees
+    marks: Marks | None
+    on_call: Asked | None
+    _events: dict[int, Event] = field(default_factory=dict)
+    _obstacles: dict[Obstacle, None] = field(default_factory=dict)
+    _states: dict[int, _State] = field(default_factory=dict)
+    _place: int = 0
+    _asked: int = 0
+
+    def __post_init__(self) -> None:
+        self._registers = Registers(self.machine)
+
+    def follow(self) -> Trace:
+        """Follow until all have ended. Whatever is raised on the way, none of them is left."""
+        try:
+            while (stop := self.tracees.next_stop()) is not None:
+                thread, status = stop
+                with contextlib.suppress(GoneError):
+                    self._handle(thread, status)
+                self._let_waiting_go()
+        finally:
+            self.tracees.end_all()
+            for state in self._states.values():
+                _close(state)
+        events = tuple(self._events[place] for place in sorted(self._events))
+        return Trace(events, tuple(self._obstacles), self.tracees.status, timed_out=self.tracees.timed_out)
+
+    def obstruct(self, obstacles: tuple[Obstacle, ...]) -> None:
+        """Take down obstacles, each once."""
+        self._obstacles.update(dict.fromkeys(obstacles))
+
+    def _next_place(self) -> int:
+        self._place += 1
+        return self._place
+
+    def _handle(self, thread: int, status: int) -> None:
+        if os.WIFEXITED(status) or os.WIFSIGNALED(status):
+            self._has_ended(thread)
+            return
+        state = self._states.setdefault(thread, _State())
+        sent, event = os.WSTOPSIG(status), status >> 16
+        if event == Stop.SECCOMP:
+            self._begins(thread, state)
+        elif sent == _CALL_STOP:
+            self._ends(thread, state)
+            resume(thread)
+        elif event == Stop.STOP and sent in _STOPPING:
+            listen(thread)
+        else:
+            if event in (Stop.FORK, Stop.VFORK, Stop.CLONE):
+                self.tracees.add(event_message(thread))
+            elif event == Stop.EXEC:
+                self._has_new_program(thread)
+            resume(thread, 0 if event else sent, to_the_end_of_the_call=state.running is not None)
+
+    def _has_ended(self, thread: int) -> None:
+        _close(self._states.pop(thread, _State()))
+
+    def _has_new_program(self, process: int) -> None:
+        former = event_message(process)
+        if former != process:
+            self.tracees.discard(former)
+            self._has_ended(former)
+        for state in self._states.values():
+            if state.thread is not None and state.thread.process == process:
+                _close(state)
+
+    def _thread(self, thread: int, state: _State) -> Thread:
+        if state.thread is None:
+            state.thread = Thread(thread, self.tracees.process_of(thread))
+        return state.thread
+
+    def _begins(self, thread: int, state: _State) -> None:
+        if event_message(thread) == FOREIGN:
+            text = f"{self.watch.root}: a program of another machine type (32 bit?) ran, whose calls cannot be read"
+            self.obstruct((Obstacle(self.watch.root, text),))
+            resume(thread)
+            return
+        words = self._registers.read(thread)
+        name = self.machine.names.get(words[self.machine.number], "")
+        reader = _READERS.get(name)
+        arguments = tuple(words[place] for place in self.machine.arguments)
+        if name == "write" and self.marks is not None and arguments[0] == self.marks.descriptor:
+            self._takes_down_mark(self._thread(thread, state), *arguments[1:3])
+            reader = None
+        reading = None
+        if reader is not None:
+            try:
+                reading = reader(Entry(name, arguments, self._thread(thread, state), self.watch))
+            except (FileNotFoundError, ProcessLookupError):
+                resume(thread)  # it is dying, which is the reason: then this raises GoneError
+                text = f"{self.watch.root}: what a call ({name}) was about could not be read in /proc"
+                self.obstruct((Obstacle(self.watch.root, text),))
+                return
+        if reading is None:
+            resume(thread)
+        elif any(set(reading.claims) & set(other.reading.claims) for other in self._running()):
+            state.waits = True
+        else:
+            self._runs(thread, state, reading, words)
+
+    def _running(self) -> list[_Running]:
+        return [state.running for state in self._states.values() if state.running is not None]
+
+    def _let_waiting_go(self) -> None:
+        for thread, state in list(self._states.items()):
+            if state.waits:
+                state.waits = False
+                with contextlib.suppress(GoneError):
+                    self._begins(thread, state)
+
+    def _takes_down_mark(self, thread: Thread, address: int, length: int) -> None:
+        place = self._next_place()
+        self._events[place] = Mark(place, thread.memory.read(address, length).decode(errors="replace"))
+
+    def _runs(self, thread: int, state: _State, reading: Reading, words: tuple[int, ...]) -> None:
+        place = self._next_place()
+        reading.call = replace(reading.call, entered=place)
+        injection = None
+        if reading.is_asked:
+            self._asked += 1
+            self._events[place] = reading.call
+            injection = None if self.on_call is None else self.on_call(reading.call, self._asked)
+        if isinstance(injection, Kill):
+            self._kills(thread, state, reading, words)
+        elif isinstance(injection, Fail):
+            self._registers.skip_call(thread, words, -injection.errno)
+            injected = errno.errorcode.get(injection.errno, str(injection.errno))
+            self._events[place] = replace(
+                reading.call, exited=self._next_place(), result=-injection.errno, injected=injected
+            )
+            resume(thread)
+        else:
+            changed = isinstance(injection, Short) and self._shortens(thread, reading, words, injection.length)
+            state.running = _Running(reading, place, words if changed else None)
+            resume(thread, to_the_end_of_the_call=True)
+
+    def _kills(self, thread: int, state: _State, reading: Reading, words: tuple[int, ...]) -> None:
+        self._events[reading.call.entered] = replace(reading.call, injected="SIGKILL")
+        process = self._thread(thread, state).process
+        self._registers.skip_call(thread, words, -errno.EINTR)
+        os.kill(process, signal.SIGKILL)
+
+    def _shortens(self, thread: int, reading: Reading, words: tuple[int, ...], length: int) -> bool:
+        call = reading.call
+        if "write" not in call.name:
+            raise ValueError(f"Short({length}): {call.name} writes no bytes of its own; give it to a write")
+        if length >= len(call.data):
+            return False
+        plain = {"writev": "write", "pwritev": "pwrite64", "pwritev2": "pwrite64"}.get(call.name, call.name)
+        arguments = {2: length}
+        if plain != call.name:
+            address = words[self.machine.arguments[1]]
+            memory = self._states[thread].thread
+            assert memory is not None
+            base, size = memory.memory.words(address, 2)
+            arguments = {1: base, 2: min(length, size)}
+        self._registers.change_call(thread, words, self.machine.numbers[plain], arguments)
+        reading.call = replace(call, injected="short")
+        return True
+
+    def _ends(self, thread: int, state: _State) -> None:
+        running, state.running = state.running, None
+        if running is None:
+            return
+        result = self._registers.result(thread)
+        if running.words is not None:
+            self._registers.restore(thread, running.words)
+        reading, call = running.reading, running.reading.call
+        if _LAST_RESTART >= result >= _FIRST_RESTART:
+            self._events.pop(call.entered, None)  # it was interrupted by a signal and will be made again
+            return
+        inode = 0
+        if result >= 0:
+            self.obstruct(reading.obstacles)
+            inode = self._found_or_made(reading, self._thread(thread, state), result)
+        if reading.is_asked:
+            data = call.data[: max(result, 0)]
+            self._events[call.entered] = replace(call, exited=self._next_place(), result=result, inode=inode, data=data)
+
+    def _found_or_made(self, reading: Reading, thread: Thread, result: int) -> int:
+        call = reading.call
+        if reading.named is not None and call.other is not None:
+            self.watch.gets_a_name(reading.named, call.other.path)
+        if reading.opens:
+            it = thread.descriptor(result)
+            return 0 if it is None else it.file.inode
+        if reading.makes is not None:
+            with contextlib.suppress(OSError):
+                return os.lstat(reading.makes).st_ino
+        return 0
+
+
+def _close(state: _State) -> None:
+    if state.thread is not None:
+        state.thread.memory.close()
+        state.thread = None
