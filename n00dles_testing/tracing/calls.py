@@ -35,7 +35,14 @@ class TracedCall:
     of the file that an open, a creation or a link has found or made, 0 if it failed. `flags` are those of an open, else
     the status flags of the descriptor (O_APPEND, O_SYNC, O_DSYNC). `offset` is where `data` went in the file; `data` is
     what was really written, cut to `result`. `length` is the new size of a truncation, and the end of an allocation.
-    `target` is that of a symbolic link. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL".
+    `target` is that of a symbolic link. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL". A call that
+    was killed so has done nothing; another one that never returned may have, or not.
+
+    Writes to one file, and calls that change names, never overlap each other, as they do not in the kernel; a sync may
+    overlap anything. O_APPEND and RWF_APPEND are in `flags` and `offset`; RWF_DSYNC and RWF_SYNC in `flags`.
+    `sync_file_range` forces nothing for good, since it writes no metadata; `msync` is told if it waits (MS_SYNC), and
+    syncs the mapped part of the file. `sync` has no file. `sendfile`, `splice`, `copy_file_range` and `ioctl` (clone)
+    tell no data; each leaves an obstacle.
     """
 
     entered: int

@@ -144,7 +144,7 @@ class Tracees:
 
 
 def _next_of_all(options: int) -> int | None:
-    """Return a child or tracee of this thread that has stopped or ended, 0 if none has; None if there is none at all."""
+    """Return a child or tracee of this thread that has stopped or ended: 0 if none has, None if there is none."""
     everything = os.WEXITED | os.WSTOPPED | os.WNOWAIT | _ALL_KINDS | _OF_THIS_THREAD
     try:
         told = os.waitid(os.P_ALL, 0, everything | options)
