@@ -7,7 +7,7 @@ from typing import Any
 
 from .records import Record, difference, show
 
-__all__ = ["BrokenClause", "Expectation", "MisuseError", "NotApplicableError", "VacuousCheck"]
+__all__ = ["BrokenClause", "Expectation", "MisuseError", "NotApplicableError", "UnknownOutcomeError", "VacuousCheck"]
 
 
 class BrokenClause(AssertionError):
@@ -32,6 +32,10 @@ class MisuseError(Exception):
 
 class NotApplicableError(Exception):
     """The subject does not offer what the clause is about; the message is the proof, from a probe."""
+
+
+class UnknownOutcomeError(Exception):
+    """A check has run and cannot tell: what it would judge by is itself not known. The message says why."""
 
 
 class Expectation:

@@ -29,7 +29,7 @@ from ..parent import adopt_orphans
 from ..verdicts import ClauseResult, Verdict
 from .apart import same_data
 from .claims import claims_of
-from .expect import MisuseError, NotApplicableError, VacuousCheck
+from .expect import MisuseError, NotApplicableError, UnknownOutcomeError, VacuousCheck
 from .nursery import Nursery
 from .out_of_band import OutOfBandReader
 from .probes import find_out
@@ -174,6 +174,8 @@ async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:
         return Verdict.NOT_APPLICABLE, str(proof)
     except MisuseError as missing:
         return Verdict.NOT_RUN, str(missing)
+    except UnknownOutcomeError as unknown:
+        return Verdict.UNKNOWN, str(unknown)
     except VacuousCheck as nothing:
         return Verdict.VACUOUS, str(nothing)
     except Exception as error:
