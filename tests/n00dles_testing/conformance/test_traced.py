@@ -1,4 +1,4 @@
-"""A few calls of a store, traced and disturbed at the level of system calls, in a process that traces forks of itself."""
+"""A few calls of a store, traced and disturbed at the level of system calls, in a process that traces its forks."""
 
 from __future__ import annotations
 
