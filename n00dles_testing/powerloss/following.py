@@ -73,7 +73,7 @@ class Follower:
             elif event.result is None or event.result >= 0:
                 if handler := self._following.get(event.name):
                     handler(event)
-            elif event.name in ("fsync", "fdatasync"):
+            elif self._following.get(event.name) == self._sync:
                 self._sync(event)
 
     # What each call does
@@ -89,7 +89,7 @@ class Follower:
             return
         inode = self.draft.find(path)
         if inode is None and flags & os.O_CREAT:
-            self._make_file(call)
+            self._add(Create(*_span(call), *self._place(path), self._new(call)), path)
             return
         inode = self._opened(call, path, inode)
         if flags & os.O_TRUNC and inode is not None:
@@ -133,14 +133,10 @@ class Follower:
         inode = self._inode(call)
         if inode is not None:
             failed = call.result is not None and call.result < 0
-            self._add(Sync(*_span(call), inode, data_only=call.name == "fdatasync", failed=failed))
+            self._add(Sync(*_span(call), inode, data_only=call.name != "fsync", failed=failed))
 
     def _sync_all(self, call: TracedCall) -> None:
         self._add(SyncAll(*_span(call)))
-
-    def _make_file(self, call: TracedCall) -> None:
-        if (path := self._inside(_file(call).path)) is not None:
-            self._add(Create(*_span(call), *self._place(path), self._new(call)), path)
 
     def _make_folder(self, call: TracedCall) -> None:
         if (path := self._inside(_file(call).path)) is not None:
@@ -264,10 +260,9 @@ def _handlers(follower: Follower) -> dict[str, Callable[[TracedCall], None]]:
         "write writev pwrite64 pwritev pwritev2": follower._write,
         "truncate ftruncate": follower._truncate,
         "fallocate": follower._allocate,
-        "fsync fdatasync": follower._sync,
+        "fsync fdatasync msync": follower._sync,
         "sync syncfs": follower._sync_all,
         "mkdir mkdirat": follower._make_folder,
-        "mknod mknodat": follower._make_file,
         "symlink symlinkat": follower._symlink,
         "unlink unlinkat rmdir": follower._unlink,
         "link linkat": follower._link,

@@ -10,18 +10,18 @@ what is really there.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from ..tracing.calls import Obstacle, Trace
+from ..tracing import Injection, Marks, Obstacle, Trace, TracedCall, trace
 from .contents import Content
 from .following import Follower, LostTrack, Unfollowable
 from .operations import Marked, Operation, SyncAll
 from .ordering import alone, orders
 from .tree import Draft, Tree
 
-__all__ = ["Recorder", "Recording", "Unfollowable"]
+__all__ = ["Recorder", "Recording", "Unfollowable", "record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,23 @@ class Recording:
     base: Tree
     operations: tuple[Operation, ...]
     status: int
+
+
+def record(
+    run: Callable[[], object],
+    folder: str | os.PathLike[str],
+    *,
+    marks: Marks | None = None,
+    excused: Collection[str] = (),
+    on_call: Callable[[TracedCall, int], Injection | None] | None = None,
+    time_limit: float = 60.0,
+) -> Recording:
+    """Call `run` in a traced fork, and return what it did to the files of a folder.
+
+    See `Recorder` for `excused`, and `trace` for the rest and for what it raises. Raises `Unfollowable`.
+    """
+    recorder = Recorder(folder, excused=excused)
+    return recorder.recording(trace(run, recorder.root, marks=marks, on_call=on_call, time_limit=time_limit))
 
 
 class Recorder:
