@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable
 
-from .entries import Entry, Reading
+from .entries import Entry, Reading, obstacle
 from .watching import Found
 
 __all__ = ["DATA_CALLS"]
@@ -40,12 +40,14 @@ def _write(entry: Entry) -> Reading | None:
         offset = it.file.size
     address, length = entry.arguments[1:3]
     memory = entry.thread.memory
-    data = memory.parts(address, length) if entry.name in _OF_PARTS else memory.read(address, length)
+    parts = memory.parts(address, length) if entry.name in _OF_PARTS else None
+    data = memory.read(address, length) if parts is None else b"".join(memory.read(*part) for part in parts)
     direct = "it is written with O_DIRECT, past the page cache, which the models of power loss do not know"
     return Reading(
         entry.call(it.file, flags=flags, offset=offset, data=data),
         claims=_claims(it),
-        obstacles=(entry.obstacle(it.file, direct),) if flags & _DIRECT else (),
+        obstacles=(obstacle(it.file, direct),) if flags & _DIRECT else (),
+        vector=None if parts is None else next((part for part in parts if part[1]), (address, 0)),
     )
 
 
@@ -90,7 +92,7 @@ def _allocate(entry: Entry) -> Reading | None:
     return Reading(
         entry.call(it.file, flags=mode, length=None if mode else entry.signed(2) + entry.signed(3)),
         claims=_claims(it),
-        obstacles=(entry.obstacle(it.file, hole),) if mode not in (0, _KEEPS_SIZE) else (),
+        obstacles=(obstacle(it.file, hole),) if mode not in (0, _KEEPS_SIZE) else (),
     )
 
 

@@ -9,7 +9,7 @@ from .calls import File, Obstacle, TracedCall
 from .threads import AT_FDCWD, Thread
 from .watching import Found, Watch
 
-__all__ = ["NAMES", "Entry", "Reading"]
+__all__ = ["NAMES", "Entry", "Reading", "obstacle"]
 
 NAMES = "names"
 """The claim of a call that changes names."""
@@ -22,7 +22,7 @@ class Reading:
     `claims` is what no other call may be about meanwhile: the kernel lets such calls wait for each other as well, and
     only so is it known which came first. `obstacles` stand if the call succeeds. If it does, the inode is that of the
     descriptor it returns (`opens`), or that of the path it has made (`makes`). `is_asked`: whether it is one that
-    `on_call` is asked about. `vector` and `length`: where the bytes of a write stand in memory.
+    `on_call` is asked about. `vector`: address and length of the first part with bytes, if a write is made of parts.
     """
 
     call: TracedCall
@@ -31,6 +31,7 @@ class Reading:
     opens: bool = False
     makes: str | None = None
     named: Found | None = None
+    vector: tuple[int, int] | None = None
     is_asked: bool = True
 
 
@@ -67,6 +68,7 @@ class Entry:
         """Return the call, not yet placed in the order."""
         return replace(TracedCall(0, self.thread.thread, self.name, file), **more)  # type: ignore[arg-type]
 
-    def obstacle(self, file: File, what: str) -> Obstacle:
-        """Return an obstacle whose sentence begins with the file."""
-        return Obstacle(file.path, f"{file.path}: {what}")
+
+def obstacle(file: File, what: str) -> Obstacle:
+    """Return an obstacle whose sentence begins with the file."""
+    return Obstacle(file.path, f"{file.path}: {what}")

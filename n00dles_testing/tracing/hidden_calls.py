@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 from .calls import Obstacle
-from .entries import Entry, Reading
+from .entries import Entry, Reading, obstacle
 from .watching import Found
 
 __all__ = ["HIDDEN_CALLS", "SHARED_MAPPING"]
@@ -31,7 +31,7 @@ def _protect(entry: Entry) -> Reading | None:
 def _mapped(entry: Entry, files: list[Found]) -> Reading | None:
     if not files:
         return None
-    obstacles = tuple(entry.obstacle(it.file, SHARED_MAPPING) for it in files)
+    obstacles = tuple(obstacle(it.file, SHARED_MAPPING) for it in files)
     return Reading(entry.call(files[0].file), obstacles=obstacles, is_asked=False)
 
 
@@ -47,7 +47,7 @@ def _clone(entry: Entry) -> Reading | None:
 
 def _obstructed(entry: Entry, it: Found, what: str) -> Reading:
     claim = (it.device, it.file.inode)
-    return Reading(entry.call(it.file), (claim,), (entry.obstacle(it.file, what),))
+    return Reading(entry.call(it.file), (claim,), (obstacle(it.file, what),))
 
 
 def _ring(entry: Entry) -> Reading:
@@ -66,7 +66,7 @@ def _submit(entry: Entry) -> Reading | None:
         _, _, _, what, _, descriptor, *_ = _IO_CONTROL.unpack(block)
         it = entry.thread.descriptor(descriptor)
         if what in _WRITES_OR_SYNCS and it is not None and entry.watch.sees(it):
-            obstacles.append(entry.obstacle(it.file, "it is written or synced in the background (io_submit)"))
+            obstacles.append(obstacle(it.file, "it is written or synced in the background (io_submit)"))
     return Reading(entry.call(None), obstacles=tuple(obstacles), is_asked=False) if obstacles else None
 
 

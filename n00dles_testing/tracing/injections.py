@@ -16,7 +16,10 @@ class Fail:
 
 @dataclass(frozen=True, slots=True)
 class Short:
-    """A write writes only its first `length` bytes, and says so. It must want to write more than that."""
+    """A write writes only its first `length` bytes, and says so; nothing happens if it wants to write no more anyway.
+
+    Of a write that is made of parts (`writev`) it is at most the first part.
+    """
 
     length: int
 

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Hashable
 
 from .calls import Obstacle
-from .entries import NAMES, Entry, Reading
+from .entries import NAMES, Entry, Reading, obstacle
 from .watching import Found
 
 __all__ = ["NAME_CALLS"]
@@ -34,12 +34,12 @@ def _open(entry: Entry) -> Reading | None:
         return None
     obstacles = []
     if _NO_NAME and flags & _NO_NAME == _NO_NAME:
-        obstacles.append(entry.obstacle(it.file, "a file without a name was made in it (O_TMPFILE)"))
+        obstacles.append(obstacle(it.file, "a file without a name was made in it (O_TMPFILE)"))
     elif flags & _DIRECT and flags & (os.O_WRONLY | os.O_RDWR):
         what = "it is opened with O_DIRECT, past the page cache, which the models of power loss do not know"
-        obstacles.append(entry.obstacle(it.file, what))
+        obstacles.append(obstacle(it.file, what))
     if resolve & _IN_ROOT:
-        obstacles.append(entry.obstacle(it.file, "openat2 took a folder for the root (RESOLVE_IN_ROOT)"))
+        obstacles.append(obstacle(it.file, "openat2 took a folder for the root (RESOLVE_IN_ROOT)"))
     return Reading(entry.call(it.file, flags=flags), _opening(it, flags), tuple(obstacles), opens=True)
 
 
@@ -77,10 +77,10 @@ def _rename(entry: Entry) -> Reading | None:
     reading.call = entry.call(old.file, other=new.file, flags=flags)
     if flags & ~_NO_REPLACE:
         what = f"it trades places with {new.file.path} (renameat2 with flags {flags:#x})"
-        reading.obstacles = (entry.obstacle(old.file, what),)
+        reading.obstacles = (obstacle(old.file, what),)
     elif old.file.kind == "folder" and not (entry.watch.covers(old.file.path) and entry.watch.covers(new.file.path)):
         what = f"a folder with all that is in it moves between inside and outside of {entry.watch.root}"
-        reading.obstacles = (entry.obstacle(old.file, what),)
+        reading.obstacles = (obstacle(old.file, what),)
     return reading
 
 
@@ -123,8 +123,8 @@ def _make_node(entry: Entry) -> Reading | None:
     it = entry.named(*((0, 1) if entry.name == "mknodat" else (None, 0)), follow=False)
     if it is None or not entry.watch.sees(it):
         return None
-    obstacle = entry.obstacle(it.file, "mknod has made it: a pipe, a socket or a device, or a file past `open`")
-    return Reading(entry.call(it.file), (NAMES,), (obstacle,), makes=it.file.path)
+    made = obstacle(it.file, "mknod has made it: a pipe, a socket or a device, or a file past `open`")
+    return Reading(entry.call(it.file), (NAMES,), (made,), makes=it.file.path)
 
 
 NAME_CALLS: dict[str, Callable[[Entry], Reading | None]] = {

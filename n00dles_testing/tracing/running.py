@@ -69,6 +69,7 @@ def trace(
         with open(go[1], "wb", 0) as start:
             _seize(child)
             tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call)
+            tracer.looks_at_mappings(child)
             start.write(b".")
         traced = tracer.follow()
         refused = os.read(told[0], 1)

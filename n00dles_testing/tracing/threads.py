@@ -63,10 +63,10 @@ class Memory:
         whole = self.read(address, 8 * number)
         return struct.unpack(f"<{len(whole) // 8}Q", whole[: len(whole) // 8 * 8])
 
-    def parts(self, address: int, number: int) -> bytes:
-        """Return the bytes that a vector of so many parts (`iovec`) tells, one after the other."""
+    def parts(self, address: int, number: int) -> list[tuple[int, int]]:
+        """Return address and length of each part of a vector (`iovec`)."""
         words = self.words(address, 2 * min(number, _MOST_PARTS))
-        return b"".join(self.read(words[at], words[at + 1]) for at in range(0, len(words) - 1, 2))
+        return list(zip(words[::2], words[1::2], strict=False))
 
 
 class Thread:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from .calls import Event, Mark, Obstacle, Trace, TracedCall
 from .data_calls import DATA_CALLS
-from .entries import Entry, Reading
+from .entries import Entry, Reading, obstacle
 from .filters import FOREIGN
-from .hidden_calls import HIDDEN_CALLS
+from .hidden_calls import HIDDEN_CALLS, SHARED_MAPPING
 from .injections import Fail, Injection, Kill, Short
 from .machines import Machine
 from .marks import Marks
@@ -87,7 +87,13 @@ class Tracer:
         events = tuple(self._events[place] for place in sorted(self._events))
         return Trace(events, tuple(self._obstacles), self.tracees.status, timed_out=self.tracees.timed_out)
 
-    def obstruct(self, obstacles: tuple[Obstacle, ...]) -> None:
+    def looks_at_mappings(self, process: int) -> None:
+        """Take down as obstacles what the program has mapped before it was traced."""
+        with contextlib.suppress(OSError, GoneError):
+            files = self._thread(process, self._states.setdefault(process, _State())).mapped(writable=True)
+            self._obstruct(tuple(obstacle(it.file, SHARED_MAPPING) for it in files if self.watch.sees(it)))
+
+    def _obstruct(self, obstacles: tuple[Obstacle, ...]) -> None:
         """Take down obstacles, each once."""
         self._obstacles.update(dict.fromkeys(obstacles))
 
@@ -135,7 +141,7 @@ class Tracer:
     def _begins(self, thread: int, state: _State) -> None:
         if event_message(thread) == FOREIGN:
             text = f"{self.watch.root}: a program of another machine type (32 bit?) ran, whose calls cannot be read"
-            self.obstruct((Obstacle(self.watch.root, text),))
+            self._obstruct((Obstacle(self.watch.root, text),))
             resume(thread)
             return
         words = self._registers.read(thread)
@@ -152,7 +158,7 @@ class Tracer:
             except (FileNotFoundError, ProcessLookupError):
                 resume(thread)  # it is dying, which is the reason: then this raises GoneError
                 text = f"{self.watch.root}: what a call ({name}) was about could not be read in /proc"
-                self.obstruct((Obstacle(self.watch.root, text),))
+                self._obstruct((Obstacle(self.watch.root, text),))
                 return
         if reading is None:
             resume(thread)
@@ -209,15 +215,14 @@ class Tracer:
             raise ValueError(f"Short({length}): {call.name} writes no bytes of its own; give it to a write")
         if length >= len(call.data):
             return False
-        plain = {"writev": "write", "pwritev": "pwrite64", "pwritev2": "pwrite64"}.get(call.name, call.name)
-        arguments = {2: length}
-        if plain != call.name:
-            address = words[self.machine.arguments[1]]
-            memory = self._states[thread].thread
-            assert memory is not None
-            base, size = memory.memory.words(address, 2)
-            arguments = {1: base, 2: min(length, size)}
-        self._registers.change_call(thread, words, self.machine.numbers[plain], arguments)
+        name, arguments = call.name, {2: length}
+        if reading.vector is not None:
+            address, size = reading.vector
+            name, arguments = "write", {1: address, 2: min(length, size)}
+            if call.name != "writev":
+                assert call.offset is not None
+                name, arguments = "pwrite64", {**arguments, 3: call.offset}
+        self._registers.change_call(thread, words, self.machine.numbers[name], arguments)
         reading.call = replace(call, injected="short")
         return True
 
@@ -234,7 +239,7 @@ class Tracer:
             return
         inode = 0
         if result >= 0:
-            self.obstruct(reading.obstacles)
+            self._obstruct(reading.obstacles)
             inode = self._found_or_made(reading, self._thread(thread, state), result)
         if reading.is_asked:
             data = call.data[: max(result, 0)]

@@ -1,0 +1,259 @@
+"""What changes a watched file without a write that can be read is an obstacle, which names the file."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import socket
+import struct
+from pathlib import Path
+
+import pytest
+
+from n00dles_testing.tracing import Trace
+from n00dles_testing.tracing.machines import this_machine
+
+from .tracing_here import calls, needs_tracing, traced_well, write_whole
+
+pytestmark = needs_tracing
+
+MACHINE = this_machine()
+
+
+def system_call(name: str, *arguments: object) -> int:
+    """Make a call that Python has no function for; return what it returns, or the negative errno."""
+    assert MACHINE is not None
+    libc = ctypes.CDLL(None, use_errno=True)
+    result: int = libc.syscall(ctypes.c_long(MACHINE.numbers[name]), *arguments)
+    return -ctypes.get_errno() if result == -1 else result
+
+
+def assert_only_obstacle(traced: Trace, path: Path, word: str) -> None:
+    (obstacle,) = traced.obstacles
+    assert obstacle.path == str(path)
+    assert str(obstacle).startswith(f"{path}: ")
+    assert word in obstacle.text
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * 8192)
+    return path
+
+
+def test_a_shared_writable_mapping(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        mmap.mmap(descriptor, 4096)[0] = 65
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "mapped")
+
+
+def test_a_mapping_that_becomes_writable_later(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        address = libc.mmap(None, 4096, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+        assert libc.mprotect(ctypes.c_void_p(address), 4096, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "mapped")
+
+
+def test_a_mapping_from_before_the_fork(path: Path, tmp_path: Path) -> None:
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 4096) as mapping:
+
+        def run() -> None:
+            mapping[0] = 65
+
+        traced = traced_well(run, tmp_path)
+
+    assert_only_obstacle(traced, path, "mapped")
+
+
+def test_mappings_that_are_read_or_private_are_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        mmap.mmap(descriptor, 4096, prot=mmap.PROT_READ)
+        mmap.mmap(descriptor, 4096, flags=mmap.MAP_PRIVATE)[0] = 65
+        mmap.mmap(-1, 4096)[0] = 65
+
+    assert traced_well(run, tmp_path).obstacles == ()
+
+
+def test_bytes_sent_from_another_file(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        source, target = os.open(__file__, os.O_RDONLY), os.open(path, os.O_WRONLY)
+        assert os.sendfile(target, source, 0, 10) == 10
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "sendfile")
+
+
+def test_bytes_copied_in_the_kernel(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        source, target = os.open(path, os.O_RDONLY), os.open(path, os.O_WRONLY)
+        assert os.copy_file_range(source, target, 10, 0, 4096) == 10
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "copy_file_range")
+
+
+@pytest.mark.skipif(not hasattr(os, "splice"), reason="this Python has no splice")
+def test_bytes_from_a_pipe(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        reader, writer = os.pipe()
+        os.write(writer, b"abc")
+        assert os.splice(reader, os.open(path, os.O_WRONLY), 3) == 3
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "splice")
+
+
+def test_what_is_read_and_sent_elsewhere_is_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        one, other = socket.socketpair()
+        os.sendfile(one.fileno(), os.open(path, os.O_RDONLY), 0, 10)
+        assert other.recv(10) == b"x" * 10
+
+    assert traced_well(run, tmp_path).obstacles == ()
+
+
+@pytest.mark.parametrize("mode", [0x2 | 0x1, 0x10, 0x8, 0x20])
+def test_holes_and_other_moves_of_bytes_by_fallocate(mode: int, path: Path, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        zero, size = ctypes.c_long(0), ctypes.c_long(4096)
+        if system_call("fallocate", descriptor, mode, zero, size) == 0:
+            done.touch()
+
+    traced = traced_well(run, tmp_path)
+
+    if done.exists():
+        assert_only_obstacle(traced, path, "fallocate")
+    else:
+        assert traced.obstacles == ()
+
+
+def test_space_that_is_kept_beyond_the_end_is_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDWR)
+        system_call("fallocate", descriptor, 1, ctypes.c_long(0), ctypes.c_long(1 << 20))
+
+    traced = traced_well(run, tmp_path)
+
+    assert traced.obstacles == ()
+    assert [call.length for call in calls(traced, "fallocate")] == [None]
+
+
+def test_two_files_that_trade_places(path: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.touch()
+
+    def run() -> None:
+        assert system_call("renameat2", -100, os.fsencode(path), -100, os.fsencode(other), 2) == 0
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, f"trades places with {other}")
+
+
+def test_a_rename_that_must_not_replace_is_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        assert system_call("renameat2", -100, os.fsencode(path), -100, os.fsencode(tmp_path / "g"), 1) == 0
+
+    traced = traced_well(run, tmp_path)
+
+    assert traced.obstacles == ()
+    assert [call.flags for call in calls(traced, "renameat2")] == [1]
+
+
+def test_a_folder_that_moves_out(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "folder").mkdir(parents=True)
+
+    traced = traced_well(lambda: os.rename(root / "folder", tmp_path / "folder"), root)
+
+    assert_only_obstacle(traced, root / "folder", "outside")
+
+
+def test_a_file_without_a_name(tmp_path: Path) -> None:
+    def run() -> None:
+        os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY)
+
+    assert_only_obstacle(traced_well(run, tmp_path), tmp_path, "O_TMPFILE")
+
+
+def test_a_file_opened_past_the_page_cache(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+
+    def run() -> None:
+        os.open(path, os.O_CREAT | os.O_WRONLY | os.O_DIRECT)
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "O_DIRECT")
+
+
+def test_a_pipe_in_the_folder(tmp_path: Path) -> None:
+    assert_only_obstacle(traced_well(lambda: os.mkfifo(tmp_path / "p"), tmp_path), tmp_path / "p", "mknod")
+
+
+def test_io_uring(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    def run() -> None:
+        if system_call("io_uring_setup", 1, ctypes.create_string_buffer(120)) >= 0:
+            done.touch()
+
+    traced = traced_well(run, tmp_path)
+
+    if not done.exists():
+        pytest.skip("the kernel has no io_uring, or does not permit it")
+    assert_only_obstacle(traced, tmp_path, "io_uring")
+
+
+def test_background_writes(path: Path, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    def run() -> None:
+        context = ctypes.c_ulong()
+        set_up = 206 if MACHINE is not None and MACHINE.name == "x86_64" else 0
+        if ctypes.CDLL(None).syscall(ctypes.c_long(set_up), 1, ctypes.byref(context)) != 0:
+            return
+        descriptor = os.open(path, os.O_WRONLY)
+        text = ctypes.create_string_buffer(b"abc")
+        form = struct.Struct("<QIIHhIQQq24x")
+        block = ctypes.create_string_buffer(form.pack(0, 0, 0, 1, 0, descriptor, ctypes.addressof(text), 3, 0))
+        blocks = (ctypes.c_void_p * 1)(ctypes.addressof(block))
+        if system_call("io_submit", context, ctypes.c_long(1), blocks) == 1:
+            done.touch()
+
+    traced = traced_well(run, tmp_path)
+
+    if not done.exists():
+        pytest.skip("the kernel has no asynchronous input and output")
+    assert_only_obstacle(traced, path, "io_submit")
+
+
+def test_bytes_shared_by_clone(path: Path, tmp_path: Path) -> None:
+    done = tmp_path / "done"
+
+    def run() -> None:
+        source = os.open(path, os.O_RDONLY)
+        target = os.open(tmp_path / "g", os.O_CREAT | os.O_WRONLY)
+        if system_call("ioctl", target, ctypes.c_ulong(0x40049409), ctypes.c_long(source)) == 0:
+            done.touch()
+
+    traced = traced_well(run, tmp_path)
+
+    assert [call.name for call in calls(traced, "ioctl")] == ["ioctl"]
+    assert bool(traced.obstacles) == done.exists()  # many file systems refuse it
+
+
+def test_what_was_refused_is_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        descriptor = os.open(path, os.O_RDONLY)
+        with pytest.raises(PermissionError):
+            mmap.mmap(descriptor, 4096, prot=mmap.PROT_WRITE)
+        write_whole(tmp_path / "g", b"x")
+
+    assert traced_well(run, tmp_path).obstacles == ()
