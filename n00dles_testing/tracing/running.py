@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable
 from typing import NoReturn
 
@@ -60,7 +61,7 @@ def trace(
     for stream in (sys.stdout, sys.stderr):
         stream.flush()  # else the child would print it again
     go, told = os.pipe(), os.pipe()
-    child = os.fork()
+    child = _fork()
     if child == 0:
         _be_traced(run, program, go, told)
     os.close(go[0])
@@ -79,6 +80,13 @@ def trace(
         reason = os.strerror(refused[0])
         raise CannotTraceError(f"The kernel, or the container, refuses a seccomp filter to this program ({reason}).")
     return traced
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # That there are other threads is for the caller to judge, and must not become an error half-way.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
 
 
 def _seize(child: int) -> None:
