@@ -81,18 +81,17 @@ class Follower:
     def _open(self, call: TracedCall) -> None:
         file = _file(call)
         path = self._inside(file.path)
-        flags = call.flags | (os.O_CREAT | os.O_TRUNC if call.name == "creat" else 0)
         if path is None:
             return
-        if _TEMPORARY and flags & _TEMPORARY == _TEMPORARY:
+        if _TEMPORARY and call.flags & _TEMPORARY == _TEMPORARY:
             self._new(call)
             return
         inode = self.draft.find(path)
-        if inode is None and flags & os.O_CREAT:
+        if inode is None and call.flags & os.O_CREAT:
             self._add(Create(*_span(call), *self._place(path), self._new(call)), path)
             return
         inode = self._opened(call, path, inode)
-        if flags & os.O_TRUNC and inode is not None:
+        if call.flags & os.O_TRUNC and inode is not None:
             self._resize(call, inode, 0)
 
     def _opened(self, call: TracedCall, path: str, inode: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -21,11 +22,12 @@ def orders(events: Sequence[Event]) -> Iterator[list[Event]]:
     """Give what may have happened, in its order, the likeliest first; at most 1000 guesses.
 
     Calls are taken in the order in which they ended. Of two threads, too: the tracer lets no two calls overlap that are
-    about the same bytes, sizes or names, so the order of those that do makes no difference to the files. A call that
-    never returned, because its process was killed in it, comes last. It may have done nothing, all of it, or, if it was
-    a write, its first pages.
+    about the same bytes, sizes or names, so the order of those that do makes no difference to the files. Only what
+    makes a file is taken where it began, since another thread may open and use the file before it has ended. A call
+    that never returned, because its process was killed in it, comes last. It may have done nothing, all of it, or, if
+    it was a write, its first pages.
     """
-    ended = sorted((event for event in events if _end(event) != NEVER), key=_end)
+    ended = sorted((event for event in events if _end(event) != NEVER), key=_moment)
     unended = [call for call in events if isinstance(call, TracedCall) and call.exited is None]
     for outcomes in islice(product(*map(_outcomes, unended)), _AT_MOST):
         yield ended + [call for outcome in outcomes for call in outcome]
@@ -47,6 +49,11 @@ def _end(event: Event) -> int:
     if isinstance(event, TracedCall):
         return NEVER if event.exited is None else event.exited
     return event.entered
+
+
+def _moment(event: Event) -> int:
+    makes = isinstance(event, TracedCall) and event.flags & os.O_CREAT and event.file and event.file.kind == "none"
+    return event.entered if makes else _end(event)
 
 
 def _outcomes(call: TracedCall) -> list[tuple[TracedCall, ...]]:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -271,6 +272,23 @@ def test_folders_links_and_moves_are_followed(actor: Actor) -> None:
     ]
 
 
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="only Linux has files without a name")
+def test_a_file_that_is_made_without_a_name_gets_one_by_a_link(actor: Actor) -> None:
+    def act(actor: Actor) -> None:
+        flags = os.O_RDWR | os.O_TMPFILE
+        file = os.open(actor.folder, flags)
+        actor.descriptors.append(file)
+        actor.call("openat", "", lambda: None, flags=flags, inode=os.fstat(file).st_ino)
+        actor.write(file, 0, b"x")
+        link = partial(os.link, f"/proc/self/fd/{file}", actor.folder / "a", src_dir_fd=actor.descriptors[0])
+        actor.call("linkat", file, link, other=actor.file("a"))
+
+    recording = record(actor, act)
+
+    assert without_times(recording.operations) == [Write(0, 0, 2, 0, b"x"), Link(0, 0, ROOT, "a", 2)]
+    assert recording.base.after(recording.operations).listing() == {"a": b"x"}
+
+
 def test_renaming_a_file_to_another_of_its_own_names_does_nothing(actor: Actor) -> None:
     (actor.folder / "a").write_bytes(b"a")
     os.link(actor.folder / "a", actor.folder / "b")
@@ -306,6 +324,18 @@ def test_calls_of_two_threads_are_taken_in_the_order_in_which_they_ended(actor: 
     assert one.exited < two.entered
     assert [write.data for write in writes if isinstance(write, Write)] == [b"2", b"1"]
     assert writes[1].entered < writes[0].entered < writes[0].exited < writes[1].exited
+
+
+def test_a_file_can_be_used_by_another_thread_before_the_call_that_makes_it_has_ended(actor: Actor) -> None:
+    def act(actor: Actor) -> None:
+        actor.open("a", entered=1, exited=20)
+        file = actor.open("a", os.O_RDWR, thread=2, entered=2, exited=3)
+        actor.write(file, 0, b"x", thread=2, entered=4, exited=5)
+
+    create, write = record(actor, act).operations
+
+    assert (type(create), create.entered, create.exited) == (Create, 4, 80)
+    assert (type(write), write.entered, write.exited) == (Write, 16, 20)
 
 
 def test_what_a_call_met_is_not_asked_where_another_one_overlapped_it(actor: Actor) -> None:
