@@ -37,6 +37,7 @@ def trace(
     marks: Marks | None = None,
     on_call: Asked | None = None,
     time_limit: float = 60.0,
+    syncs: bool = True,
 ) -> Trace:
     """Call `run` in a forked child; return every call on files below `root` that it, its threads and children made.
 
@@ -45,6 +46,9 @@ def trace(
     those that `run` puts. `on_call(call, n)` is asked before the n-th call on a watched file that may change or sync
     something, or opens it (n counts from 1, over all threads); it may return an injection. It must neither fork nor
     wait for children of no particular number. Whatever it raises ends the child, and is raised here.
+
+    Without `syncs` a sync is told, and succeeds, but nothing waits for the disk: that saves milliseconds each, where
+    nobody is going to keep the files.
 
     Call it in any thread, best in a process without other threads: it forks. Other children of the process are left
     alone; but no other thread may meanwhile wait for any child there is (`os.wait()`).
@@ -69,7 +73,7 @@ def trace(
     try:
         with open(go[1], "wb", 0) as start:
             _seize(child)
-            tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call)
+            tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call, syncs)
             tracer.looks_at_mappings(child)
             start.write(b".")
         traced = tracer.follow()

@@ -63,6 +63,7 @@ class Tracer:
     tracees: Tracees
     marks: Marks | None
     on_call: Asked | None
+    syncs: bool
     _events: dict[int, Event] = field(default_factory=dict)
     _obstacles: dict[Obstacle, None] = field(default_factory=dict)
     _states: dict[int, _State] = field(default_factory=dict)
@@ -192,16 +193,20 @@ class Tracer:
         if isinstance(injection, Kill):
             self._kills(thread, state, reading, words)
         elif isinstance(injection, Fail):
-            self._registers.skip_call(thread, words, -injection.errno)
-            injected = errno.errorcode.get(injection.errno, str(injection.errno))
-            self._events[place] = replace(
-                reading.call, exited=self._next_place(), result=-injection.errno, injected=injected
-            )
-            resume(thread)
+            word = errno.errorcode.get(injection.errno, str(injection.errno))
+            self._skips(thread, reading, words, -injection.errno, injected=word)
+        elif not self.syncs and "sync" in reading.call.name:
+            self._skips(thread, reading, words, 0)
         else:
             changed = isinstance(injection, Short) and self._shortens(thread, reading, words, injection.length)
             state.running = _Running(reading, place, words if changed else None)
             resume(thread, to_the_end_of_the_call=True)
+
+    def _skips(self, thread: int, reading: Reading, words: tuple[int, ...], result: int, *, injected: str = "") -> None:
+        self._registers.skip_call(thread, words, result)
+        told = replace(reading.call, exited=self._next_place(), result=result, injected=injected)
+        self._events[told.entered] = told
+        resume(thread)
 
     def _kills(self, thread: int, state: _State, reading: Reading, words: tuple[int, ...]) -> None:
         self._events[reading.call.entered] = replace(reading.call, injected="SIGKILL")

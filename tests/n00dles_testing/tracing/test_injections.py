@@ -132,6 +132,13 @@ def test_only_a_write_can_be_short(tmp_path: Path) -> None:
         trace(lambda: sync_whole(tmp_path / "f"), str(tmp_path), on_call=at("fsync", Short(1)))
 
 
+def test_a_sync_that_waits_for_no_disk_is_told_like_another(tmp_path: Path) -> None:
+    traced = trace(lambda: sync_whole(tmp_path / "f"), str(tmp_path), syncs=False)
+
+    sync = only(traced, "fsync")
+    assert (traced.status, sync.result, sync.exited, sync.injected) == (0, 0, sync.entered + 1, "")
+
+
 def sync_whole(path: Path) -> None:
     """Open, sync, close."""
     with path.open("wb") as file:
