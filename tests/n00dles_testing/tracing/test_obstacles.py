@@ -234,6 +234,14 @@ def test_background_writes(path: Path, tmp_path: Path) -> None:
     assert_only_obstacle(traced, path, "io_submit")
 
 
+@pytest.mark.skipif(MACHINE is None or MACHINE.name != "x86_64", reason="only x86-64 has numbers of its own for x32")
+def test_calls_of_another_convention(tmp_path: Path) -> None:
+    def run() -> None:
+        ctypes.CDLL(None).syscall(ctypes.c_long(0x40000000 + 39))
+
+    assert_only_obstacle(traced_well(run, tmp_path), tmp_path, "another machine type")
+
+
 def test_bytes_shared_by_clone(path: Path, tmp_path: Path) -> None:
     done = tmp_path / "done"
 
