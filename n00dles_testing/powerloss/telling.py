@@ -8,7 +8,7 @@ from typing import Any
 
 from n00dles_testing.powerloss.forcing import Forcing
 from n00dles_testing.powerloss.models import Model
-from n00dles_testing.powerloss.operations import Marked, Rename, Sync, SyncAll, Write
+from n00dles_testing.powerloss.operations import Marked, Operation, Rename, Sync, SyncAll, Unlink, Write
 from n00dles_testing.powerloss.recording import Recording
 from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import Change, NameChange, Step, steps
@@ -42,28 +42,41 @@ def tell(recording: Recording, model: Model, state: State) -> tuple[str, str, tu
     followed = steps(recording.base, recording.operations)
     past = [step for step in followed if step.operation.entered < state.position]
     missing = {id(lost.operation): lost for lost in state.lost}
+    when = _when(past, followed[len(past) :])
     if model.keeps_cache:
-        words = "the process was killed" + (f", and {sentence(state.lost, None)}" if state.lost else "")
+        words = f"the process was killed {when}" + (f": {sentence(state.lost, None)}" if state.lost else "")
+    elif state.lost:
+        words = sentence(state.lost, _worth_telling(past, missing, state))
     else:
-        words = sentence(state.lost, _worth_telling(past, missing))
-    return words, _when(past, followed[len(past) :]), _timeline(past, missing, model, state.position)
+        words = f"the power failed {when}, and all that had been done reached the disk"
+    return words, when, _timeline(past, missing, model, state.position)
 
 
-def _worth_telling(past: Sequence[Step], missing: dict[int, Lost]) -> str | None:
-    """Name something that was made after what is lost, and is on the disk: best of all a name of the same file."""
+def _worth_telling(past: Sequence[Step], missing: dict[int, Lost], state: State) -> str | None:
+    """Name something that was made after what is lost, and can be seen: best of all a new name of the same file."""
     first = next((step.index for step in past if id(step.operation) in missing), None)
     if first is None:
         return None
-    inodes = {getattr(lost.operation, "inode", None) for lost in missing.values()}
-    later = [s for s in past[first:] if isinstance(s.operation, Change) and id(s.operation) not in missing]
+    inodes = {inode for lost in missing.values() if (inode := _inode(lost.operation)) is not None}
+    named = {inode for _, inode in state.tree.names()}
 
     def rank(step: Step) -> tuple[bool, bool, bool, int]:
         operation = step.operation
-        same = getattr(operation, "inode", None) in inodes
+        same = _inode(operation) in inodes
         return same, isinstance(operation, Rename), isinstance(operation, NameChange), step.index
 
-    best = max((step for step in later if step.index > first), key=rank, default=None)
-    return None if best is None else describe(best)
+    later = [
+        step
+        for step in past[first + 1 :]
+        if isinstance(step.operation, Change)
+        and id(step.operation) not in missing
+        and (isinstance(step.operation, Unlink) or step.operation.inode in named)
+    ]
+    return describe(max(later, key=rank)) if later else None
+
+
+def _inode(operation: Operation) -> int | None:
+    return operation.inode if isinstance(operation, Change) else None
 
 
 def _when(past: Sequence[Step], coming: Sequence[Step]) -> str:

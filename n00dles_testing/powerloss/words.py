@@ -53,7 +53,8 @@ def describe(step: Step, ranges: Sequence[Range] | None = None, path: str | None
     if isinstance(operation, Truncate):
         return f"the {'growth' if operation.size > operation.old else 'cut'} of {name} to {operation.size} bytes"
     if isinstance(operation, Marked):
-        return operation.text
+        word, _, token = operation.text.partition(" ")
+        return {"INV": f"call `{token}`", "ACK": f"the acknowledgement of call `{token}`"}.get(word, operation.text)
     if isinstance(operation, Sync):
         kind = "fdatasync" if operation.data_only else "fsync"
         return f"{kind} of {name if step.path else 'the folder'}" + (", which failed" if operation.failed else "")
@@ -82,9 +83,7 @@ def listed(words: Sequence[str]) -> str:
 
 
 def sentence(missing: Sequence[Lost], kept: str | None) -> str:
-    """Say what reached the disk and what did not. `kept` names one thing that did, if there is one worth telling."""
-    if not missing:
-        return "all that had been done reached the disk"
+    """Say what did not reach the disk, at least one thing. `kept` is something that did, if that is worth telling."""
     words = _grouped(missing)
     if len(words) > SHOWN:
         words = [*words[: SHOWN - 1], f"{len(words) - SHOWN + 1} more operations"]
