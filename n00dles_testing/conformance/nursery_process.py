@@ -22,13 +22,15 @@ from typing import NoReturn
 
 from ..channel import Channel
 from ..parent import adopt_orphans, die_with_parent, end_descendants
-from . import tracer
+from . import disturbed, traced, tracer
 from .child import serve
 from .scenario import describe
 from .target import StoreTarget
 
 __all__ = ["main"]
 
+_IMPORTED = (disturbed, traced)
+"""What most forks do: imported once, and not by each of them, which takes it longer than what it does."""
 _POLL_SECONDS = 0.002
 """How often forks are looked at where the kernel does not tell of their end."""
 
