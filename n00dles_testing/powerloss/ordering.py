@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
 
@@ -18,18 +18,18 @@ _AT_MOST = 1000
 _WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 
 
-def orders(events: Sequence[Event]) -> Iterator[list[Event]]:
+def orders(events: Sequence[Event], found: Callable[[int], bytes]) -> Iterator[list[Event]]:
     """Give what may have happened, in its order, the likeliest first; at most 1000 guesses.
 
     Calls are taken in the order in which they ended. Of two threads, too: the tracer lets no two calls overlap that are
     about the same bytes, sizes or names, so the order of those that do makes no difference to the files. Only what
     makes a file is taken where it began, since another thread may open and use the file before it has ended. A call
     that never returned, because its process was killed in it, comes last. It may have done nothing, all of it, or, if
-    it was a write, its first pages.
+    it was a write, as many first pages as are in the file, whose bytes `found` gives for its number.
     """
     ended = sorted((event for event in events if _end(event) != NEVER), key=_moment)
     unended = [call for call in events if isinstance(call, TracedCall) and call.exited is None]
-    for outcomes in islice(product(*map(_outcomes, unended)), _AT_MOST):
+    for outcomes in islice(product(*(_outcomes(call, found) for call in unended)), _AT_MOST):
         yield ended + [call for outcome in outcomes for call in outcome]
 
 
@@ -56,11 +56,18 @@ def _moment(event: Event) -> int:
     return event.entered if makes else _end(event)
 
 
-def _outcomes(call: TracedCall) -> list[tuple[TracedCall, ...]]:
+def _outcomes(call: TracedCall, found: Callable[[int], bytes]) -> list[tuple[TracedCall, ...]]:
     """Return what a call that never returned may have done: nothing, itself, or a part of itself."""
     if call.injected == "SIGKILL":  # killed before it began
         return [()]
-    cuts: list[int] = []
-    if call.name in _WRITES and call.offset is not None:
-        cuts = [*range(BLOCK - call.offset % BLOCK, len(call.data), BLOCK)]
-    return [(), (call,), *((replace(call, data=call.data[:cut]),) for cut in reversed(cuts))]
+    outcomes: list[tuple[TracedCall, ...]] = [(), (call,)]
+    if call.name in _WRITES and call.offset is not None and call.file is not None:
+        there = memoryview(found(call.file.inode))[call.offset :]
+        data, end = memoryview(call.data), 0
+        for cut in range(BLOCK - call.offset % BLOCK, len(data), BLOCK):
+            if data[end:cut] != there[end:cut]:
+                break
+            end = cut
+        if end:
+            outcomes.append((replace(call, data=call.data[:end]),))
+    return outcomes

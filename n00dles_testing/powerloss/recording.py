@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 
 from ..tracing import Injection, Marks, Obstacle, Trace, TracedCall, trace
 from .contents import Content
@@ -80,7 +81,7 @@ class Recorder:
             raise Unfollowable("the program was still running at the time limit, and was killed")
         real = self._read()
         problem = ""
-        for order in orders(traced.events):
+        for order in orders(traced.events, partial(self._found, real)):
             follower = Follower(self._base, self._numbers, self.root, alone(traced.events))
             try:
                 follower.follow(order)
@@ -100,6 +101,14 @@ class Recorder:
             return Tree.read(self.root)
         except OSError as error:
             raise Unfollowable(f"the folder that is recorded cannot be read: {error}") from error
+
+    def _found(self, real: Tree, number: int) -> bytes:
+        """Return the bytes of the real file that has this number, none if it is gone."""
+        for path, inode in real.names():
+            node = real.node(inode)
+            if isinstance(node, Content) and os.lstat(os.path.join(self.root, path)).st_ino == number:
+                return node.data()
+        return b""
 
     def _refuse_obstacles(self, obstacles: Collection[Obstacle], excuses: _Excuses) -> None:
         for obstacle in obstacles:

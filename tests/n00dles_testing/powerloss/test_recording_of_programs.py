@@ -4,6 +4,7 @@ import contextlib
 import errno
 import mmap
 import os
+import signal
 import sqlite3
 import sys
 import threading
@@ -188,6 +189,24 @@ def test_a_program_that_is_killed_before_a_call_has_not_made_it(tmp_path: Path) 
     assert recording.status == -9
     assert recording.base.after(recording.operations).listing() == {"tmp": b"new"}
     assert [type(step) for step in recording.operations] == [Create, Write]
+
+
+def test_a_program_that_is_killed_in_the_middle_of_a_long_write_has_written_what_is_there(tmp_path: Path) -> None:
+    """Another thread kills it, sooner or later."""
+    written = os.urandom(1 << 22)
+
+    def run() -> None:
+        file = os.open(tmp_path / "a", os.O_RDWR | os.O_CREAT)
+        threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        while True:
+            os.pwrite(file, written, 100)
+
+    for _ in range(4):
+        recording = record(run, tmp_path)
+
+        assert recording.status == -9
+        assert recording.base.after(recording.operations).digest() == Tree.read(tmp_path).digest()
+        (tmp_path / "a").unlink()
 
 
 def test_a_sync_that_fails_is_recorded_as_failed(tmp_path: Path) -> None:
