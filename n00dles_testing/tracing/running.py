@@ -97,25 +97,26 @@ def _seize(child: int) -> None:
     try:
         seize(child)
     except (OSError, GoneError) as error:
-        reason = _why_refused(child, error)
+        reason = why_refused(child, error)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         raise CannotTraceError(reason) from None
 
 
-def _why_refused(child: int, error: Exception) -> str:
+def why_refused(child: int, error: Exception, *, scope: str = "/proc/sys/kernel/yama/ptrace_scope") -> str:
+    """Say, in a sentence, why the kernel does not let a child be traced."""
     with contextlib.suppress(OSError), open(f"/proc/{child}/status") as file:
         tracer = next((line.split()[1] for line in file if line.startswith("TracerPid:")), "0")
         if tracer != "0":
             return (
                 f"This process is already traced, by process {tracer} (strace, a debugger): nobody can trace it twice."
             )
-    with contextlib.suppress(OSError, ValueError), open("/proc/sys/kernel/yama/ptrace_scope") as file:
-        scope = int(file.read())
-        if scope >= _YAMA_FORBIDS:
-            return f"This system permits no program to trace its child (kernel.yama.ptrace_scope is {scope})."
-    return f"The kernel, or the container, does not permit ptrace ({error})."
+    with contextlib.suppress(OSError, ValueError), open(scope) as file:
+        level = int(file.read())
+        if level >= _YAMA_FORBIDS:
+            return f"This system permits no program to trace its child (kernel.yama.ptrace_scope is {level})."
+    return f"The kernel, or the container, does not permit ptrace ({getattr(error, 'strerror', 'it has ended')})."
 
 
 def _be_traced(run: Callable[[], object], program: bytes, go: tuple[int, int], told: tuple[int, int]) -> NoReturn:
