@@ -116,7 +116,8 @@ def why_refused(child: int, error: Exception, *, scope: str = "/proc/sys/kernel/
         level = int(file.read())
         if level >= _YAMA_FORBIDS:
             return f"This system permits no program to trace its child (kernel.yama.ptrace_scope is {level})."
-    return f"The kernel, or the container, does not permit ptrace ({getattr(error, 'strerror', 'it has ended')})."
+    cause = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else "it has ended"
+    return f"The kernel, or the container, does not permit ptrace ({cause})."
 
 
 def _be_traced(run: Callable[[], object], program: bytes, go: tuple[int, int], told: tuple[int, int]) -> NoReturn:
