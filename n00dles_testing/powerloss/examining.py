@@ -155,7 +155,7 @@ def _serve(connection: Connection, open_at: Callable[[str], Opened], time_limit:
             try:
                 _look(folder, last, open_at, lambda what, told: connection.send((what, told)))
             except BaseException as error:
-                told = " ".join(str(error).split())
+                told = " ".join(str(error).replace(f"{folder}/", "").replace(folder, "the folder").split())
                 connection.send(("raised", f"{type(error).__name__}: {told[:_MESSAGE]}"))
             else:
                 connection.send(("end", None))

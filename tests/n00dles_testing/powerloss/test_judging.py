@@ -1,0 +1,202 @@
+"""A fault of each kind, in a way of saving that has it, found among the states that a kill can leave."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from n00dles_testing.powerloss.calibration import Calibrated, Required, Row, calibrate
+from n00dles_testing.powerloss.faults_found import FaultKind
+from n00dles_testing.powerloss.models import MODELS
+from n00dles_testing.powerloss.protocols import SaveProtocol
+from n00dles_testing.tracing import why_not
+
+
+class Replaced:
+    """Keeps a number in a file that is replaced whole. The others differ from it in one thing."""
+
+    def __init__(self, folder: str) -> None:
+        self.path = Path(folder) / "number"
+        self.opened()
+
+    def opened(self) -> None:
+        """What is done at opening."""
+
+    def load(self) -> int | tuple[int, ...] | None:
+        return self.read(self.path)
+
+    def read(self, path: Path) -> int | None:
+        return int(path.read_text()) if path.exists() else None
+
+    def save(self, number: int) -> None:
+        self.replace(self.path, number)
+
+    def replace(self, path: Path, number: int) -> None:
+        temporary = path.with_suffix(".tmp")
+        with temporary.open("w") as file:
+            file.write(str(number))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        self.sync_folder()
+
+    def sync_folder(self) -> None:
+        folder = os.open(self.path.parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class InTwoFiles(Replaced):
+    """A record and its copy are saved one after the other, and loaded together."""
+
+    def load(self) -> int | tuple[int, ...] | None:
+        one, other = self.read(self.path), self.read(self.path.with_suffix(".copy"))
+        return one if one == other else (one or 0, other or 0)
+
+    def save(self, number: int) -> None:
+        self.replace(self.path, number)
+        self.replace(self.path.with_suffix(".copy"), number)
+
+
+class BeginsWithAPlaceholder(Replaced):
+    def opened(self) -> None:
+        if not self.path.exists():
+            self.replace(self.path, 0)
+
+
+class UnderALockThatOutlivesItsOwner(Replaced):
+    def save(self, number: int) -> None:
+        lock = self.path.with_suffix(".lock")
+        with lock.open("x"):
+            self.replace(self.path, number)
+        lock.unlink()
+
+
+class GivesBackWhatItDropsNext(Replaced):
+    """A save is noted first; who finds the note takes its value, and removes it without doing what it says."""
+
+    def load(self) -> int | tuple[int, ...] | None:
+        note = self.path.with_suffix(".note")
+        if note.exists():
+            number = self.read(note)
+            note.unlink()
+            self.sync_folder()
+            return number
+        return super().load()
+
+    def save(self, number: int) -> None:
+        note = self.path.with_suffix(".note")
+        self.replace(note, number)
+        self.replace(self.path, number)
+        note.unlink()
+        self.sync_folder()
+
+
+class UndoesAHalfSave(Replaced):
+    """Overwrites in place, having kept the old value aside; opening puts that back before it drops it."""
+
+    def opened(self) -> None:
+        old = self.path.with_suffix(".old")
+        if old.exists():
+            self.undo(old, old.read_text())
+
+    def undo(self, old: Path, text: str) -> None:
+        self.overwrite(text)
+        old.unlink()
+        self.sync_folder()
+
+    def load(self) -> int | tuple[int, ...] | None:
+        text = self.path.read_text() if self.path.exists() else "none"
+        return None if text == "none" else int(text)
+
+    def save(self, number: int) -> None:
+        old = self.path.with_suffix(".old")
+        temporary = self.path.with_suffix(".tmp")
+        with temporary.open("w") as file:
+            file.write(self.path.read_text() if self.path.exists() else "none")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, old)
+        self.sync_folder()
+        self.overwrite(str(number))
+        old.unlink()
+        self.sync_folder()
+
+    def overwrite(self, text: str) -> None:
+        with self.path.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        self.sync_folder()
+
+
+class DropsBeforeItUndoes(UndoesAHalfSave):
+    def undo(self, old: Path, text: str) -> None:
+        old.unlink()
+        self.sync_folder()
+        self.overwrite(text)
+
+
+SUBJECTS = {
+    subject.__name__: subject
+    for subject in (
+        Replaced,
+        InTwoFiles,
+        BeginsWithAPlaceholder,
+        UnderALockThatOutlivesItsOwner,
+        GivesBackWhatItDropsNext,
+        UndoesAHalfSave,
+        DropsBeforeItUndoes,
+    )
+}
+
+
+def explored(name: str) -> Calibrated:
+    protocol = SaveProtocol(name, name, SUBJECTS[name])
+    return calibrate(Row(protocol, dict.fromkeys(MODELS, Required())))
+
+
+@pytest.fixture(scope="module")
+def found_in() -> Iterator[Callable[[str], dict[str, set[str]]]]:
+    """Explore a way of saving in a process that has one thread, as its tracer must have."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+
+        def found(name: str) -> dict[str, set[str]]:
+            return {cell.model: set(cell.found) for cell in pool.submit(explored, name).result().cells}
+
+        yield found
+
+
+@pytest.mark.parametrize("name", ["Replaced", "UndoesAHalfSave"])
+def test_a_right_way_is_clean_under_every_model(
+    name: str, found_in: Callable[[str], dict[str, set[FaultKind]]]
+) -> None:
+    assert found_in(name) == {model: set() for model in MODELS}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("InTwoFiles", FaultKind.MIXED),
+        ("BeginsWithAPlaceholder", FaultKind.PHANTOM),
+        ("UnderALockThatOutlivesItsOwner", FaultKind.WEDGED),
+        ("GivesBackWhatItDropsNext", FaultKind.UNSTABLE),
+        ("DropsBeforeItUndoes", FaultKind.RECOVERY),
+    ],
+)
+def test_a_fault_is_found_and_nothing_else(
+    name: str, kind: FaultKind, found_in: Callable[[str], dict[str, set[FaultKind]]]
+) -> None:
+    found = found_in(name)
+
+    assert found["kill"] == {kind}
