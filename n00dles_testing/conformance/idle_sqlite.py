@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from .plain_files import plain_files
+
 __all__ = ["open_transactions"]
 
 _MAGIC = b"SQLite format 3\0"
@@ -18,7 +20,7 @@ def open_transactions(location: str | None) -> list[str]:
     """Say which SQLite files below `location` are locked or read by an open transaction; none may be, between calls."""
     if location is None:
         return []
-    return [text for path in sorted(Path(location).rglob("*")) if _is_database(path) for text in _open_in(path)]
+    return [text for path in plain_files(location) if _is_database(path) for text in _open_in(path)]
 
 
 def _is_database(path: Path) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from .plain_files import kind_of_special
+
 __all__ = ["files_in"]
 
 _SHOWN = 8
@@ -35,7 +37,8 @@ def _told(path: str, folder: str | Path) -> str:
     if len(name) > _LONGEST:
         name = f"{name[: _LONGEST // 2]}…{name[-_LONGEST // 2 :]}"
     try:
-        return f"{name} ({_size(os.lstat(path).st_size)})"
+        status = os.lstat(path)
+        return f"{name} ({kind_of_special(status.st_mode) or _size(status.st_size)})"
     except OSError:
         return f"{name} (gone)"
 

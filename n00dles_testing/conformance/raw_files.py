@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import base64
-from pathlib import Path
+
+from .plain_files import plain_files
 
 __all__ = ["files_with", "forms_of"]
 
@@ -12,11 +13,11 @@ def files_with(folder: str, token: str) -> list[str]:
     """Return the files below `folder` that hold `token`, in plain or in a usual encoding, relative to it."""
     forms = forms_of(token)
     found = []
-    for path in sorted(Path(folder).rglob("*")):
+    for path in plain_files(folder):
         try:
             content = path.read_bytes()
         except OSError:
-            continue  # a folder, a socket, a file that has just gone
+            continue  # it may not be read, or has just gone
         if any(form in content for form in forms):
             found.append(str(path.relative_to(folder)))
     return found

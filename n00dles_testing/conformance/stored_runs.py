@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from .child import still_alive
 from .damage import holds
+from .plain_files import copy_plain_files, plain_files
 from .records import Record
 from .scenario import Scenario
 from .sqlite_damage import empty_log, is_database
@@ -59,7 +59,7 @@ class StoredRuns:
     def copy_to(self, location: str | None, changed: Mapping[str, bytes]) -> None:
         """Lay a copy into an empty folder, with other content in some files."""
         assert location is not None
-        shutil.copytree(self.folder, location, dirs_exist_ok=True)
+        copy_plain_files(self.folder, location)
         for file, content in changed.items():
             Path(location, file).write_bytes(content)
 
@@ -67,10 +67,9 @@ class StoredRuns:
 def contents_of(folder: str) -> dict[str, bytes]:
     """Return the content of each file below a folder, by its path in it."""
     found = {}
-    for path in sorted(Path(folder).rglob("*")):
-        if path.is_file():
-            with suppress(OSError):
-                found[os.fspath(path.relative_to(folder))] = path.read_bytes()
+    for path in plain_files(folder):
+        with suppress(OSError):
+            found[os.fspath(path.relative_to(folder))] = path.read_bytes()
     return found
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from n00dles_testing.conformance.mutants.correct import JSONFiles
@@ -72,3 +74,21 @@ class WaitsForItsTurn(JSONFiles):
     def close(self) -> None:
         fcntl.flock(self.turn, fcntl.LOCK_UN)
         self.turn.close()
+
+
+class KeepsSpecialFiles(JSONFiles):
+    """Has a socket, a named pipe and a link to nowhere beside its records, as a store with a server may."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.path.join(folder, "server.socket"))
+        with suppress(FileExistsError):
+            os.mkfifo(os.path.join(folder, "wake-up"))
+        with suppress(FileExistsError):
+            os.symlink("some-host:4321", os.path.join(folder, "owner"))
+
+
+class KeepsSpecialFilesAndForgets(KeepsSpecialFiles):
+    def save(self, run_id: str, context: Any) -> None:
+        pass

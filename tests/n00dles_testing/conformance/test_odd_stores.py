@@ -116,3 +116,17 @@ def _says(path: Path, word: bytes) -> bool:
         return word in path.read_bytes()
     except OSError:
         return False
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_sockets_pipes_and_links_in_a_location_are_left_out_and_waited_for_by_nobody() -> None:
+    found = check_store(f"{STORES}:KeepsSpecialFiles", clauses=["S07", "S10", "S12", "S15"], limit=10)
+
+    assert set(verdicts(found).values()) == {Verdict.PASS}, [each.reason for each in found.results]
+
+
+def test_a_story_names_a_socket_a_pipe_and_a_link_as_what_they_are() -> None:
+    [result] = check_store(f"{STORES}:KeepsSpecialFilesAndForgets", clauses=["S02"]).results
+
+    [on_disk] = [line for line in result.findings[0].story if line.startswith("on disk")]
+    assert "owner (link), server.socket (socket), wake-up (named pipe)" in on_disk
