@@ -38,11 +38,10 @@ class TracedCall:
     `target` is that of a symbolic link. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL". A call that
     was killed so has done nothing; another one that never returned may have, or not.
 
-    Writes to one file, and calls that change names, never overlap each other, as they do not in the kernel; a sync may
-    overlap anything. O_APPEND and RWF_APPEND are in `flags` and `offset`; RWF_DSYNC and RWF_SYNC in `flags`.
-    `sync_file_range` forces nothing for good, since it writes no metadata; `msync` is told if it waits (MS_SYNC), and
-    syncs the mapped part of the file. `sync` has no file. `sendfile`, `splice`, `copy_file_range` and `ioctl` (clone)
-    tell no data; each leaves an obstacle.
+    Calls that change something never overlap each other; a sync may overlap anything. O_APPEND and RWF_APPEND are in
+    `flags` and `offset`; RWF_DSYNC and RWF_SYNC in `flags`. `sync_file_range` forces nothing for good, since it writes
+    no metadata; `msync` is told if it waits (MS_SYNC), and syncs the mapped part of the file. `sync` has no file.
+    `sendfile`, `splice`, `copy_file_range` and `ioctl` (clone) tell no data; each leaves an obstacle.
     """
 
     entered: int

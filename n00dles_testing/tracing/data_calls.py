@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from .entries import Entry, Reading, obstacle
-from .watching import Found
 
 __all__ = ["DATA_CALLS"]
 
@@ -15,10 +14,6 @@ _KEEPS_SIZE = 0x1
 _MS_SYNC = 4
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _OF_PARTS = {"writev", "pwritev", "pwritev2"}
-
-
-def _claims(it: Found) -> tuple[Hashable, ...]:
-    return ((it.device, it.file.inode),) if it.file.kind == "file" else ()
 
 
 def _write(entry: Entry) -> Reading | None:
@@ -45,7 +40,7 @@ def _write(entry: Entry) -> Reading | None:
     direct = "it is written with O_DIRECT, past the page cache, which the models of power loss do not know"
     return Reading(
         entry.call(it.file, flags=flags, offset=offset, data=data),
-        claims=_claims(it),
+        alone=it.file.kind == "file",
         obstacles=(obstacle(it.file, direct),) if flags & _DIRECT else (),
         vector=None if parts is None else next((part for part in parts if part[1]), (address, 0)),
     )
@@ -79,7 +74,7 @@ def _truncate(entry: Entry) -> Reading | None:
     it = entry.descriptor(0) if entry.name == "ftruncate" else entry.named(None, 0, follow=True)
     if it is None or not entry.watch.sees(it):
         return None
-    return Reading(entry.call(it.file, length=entry.signed(1)), claims=_claims(it))
+    return Reading(entry.call(it.file, length=entry.signed(1)), alone=it.file.kind == "file")
 
 
 def _allocate(entry: Entry) -> Reading | None:
@@ -91,7 +86,7 @@ def _allocate(entry: Entry) -> Reading | None:
     hole = f"fallocate with mode {mode:#x} changes bytes of it without writing them"
     return Reading(
         entry.call(it.file, flags=mode, length=None if mode else entry.signed(2) + entry.signed(3)),
-        claims=_claims(it),
+        alone=it.file.kind == "file",
         obstacles=(obstacle(it.file, hole),) if mode not in (0, _KEEPS_SIZE) else (),
     )
 

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from .calls import File, Obstacle, TracedCall
 from .threads import AT_FDCWD, Thread
 from .watching import Found, Watch
 
-__all__ = ["NAMES", "Entry", "Reading", "obstacle"]
-
-NAMES = "names"
-"""The claim of a call that changes names."""
+__all__ = ["Entry", "Reading", "obstacle"]
 
 
 @dataclass(slots=True)
 class Reading:
     """What is read of a call on a watched file.
 
-    `claims` is what no other call may be about meanwhile: the kernel lets such calls wait for each other as well, and
-    only so is it known which came first. `obstacles` stand if the call succeeds. If it does, the inode is that of the
-    descriptor it returns (`opens`), or that of the path it has made (`makes`). `is_asked`: whether it is one that
-    `on_call` is asked about. `vector`: address and length of the first part with bytes, if a write is made of parts.
+    `alone`: it changes something, and must not overlap another call that does, else it is not known which came first,
+    nor whose an inode was that the kernel gives again. `obstacles` stand if the call succeeds. If it does, the inode is
+    that of the descriptor it returns (`opens`), or that of the path it has made (`makes`). `is_asked`: whether it is
+    one that `on_call` is asked about. `vector`: address and length of the first part with bytes, if a write is made of
+    parts.
     """
 
     call: TracedCall
-    claims: tuple[Hashable, ...] = ()
+    alone: bool = False
     obstacles: tuple[Obstacle, ...] = ()
     opens: bool = False
     makes: str | None = None

@@ -46,8 +46,7 @@ def _clone(entry: Entry) -> Reading | None:
 
 
 def _obstructed(entry: Entry, it: Found, what: str) -> Reading:
-    claim = (it.device, it.file.inode)
-    return Reading(entry.call(it.file), (claim,), (obstacle(it.file, what),))
+    return Reading(entry.call(it.file), obstacles=(obstacle(it.file, what),))
 
 
 def _ring(entry: Entry) -> Reading:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 
 from .calls import Obstacle
-from .entries import NAMES, Entry, Reading, obstacle
+from .entries import Entry, Reading, obstacle
 from .watching import Found
 
 __all__ = ["NAME_CALLS"]
@@ -40,16 +40,12 @@ def _open(entry: Entry) -> Reading | None:
         obstacles.append(obstacle(it.file, what))
     if resolve & _IN_ROOT:
         obstacles.append(obstacle(it.file, "openat2 took a folder for the root (RESOLVE_IN_ROOT)"))
-    return Reading(entry.call(it.file, flags=flags), _opening(it, flags), tuple(obstacles), opens=True)
+    return Reading(entry.call(it.file, flags=flags), _may_change(it, flags), tuple(obstacles), opens=True)
 
 
-def _opening(it: Found, flags: int) -> tuple[Hashable, ...]:
-    if it.file.kind not in ("file", "none"):
-        return ()
-    claims: list[Hashable] = [NAMES] if flags & os.O_CREAT else []
-    if flags & os.O_TRUNC and it.file.kind == "file":
-        claims.append((it.device, it.file.inode))
-    return tuple(claims)
+def _may_change(it: Found, flags: int) -> bool:
+    """Whether an open makes or empties a file; that of a pipe could wait for its other end."""
+    return bool(flags & (os.O_CREAT | os.O_TRUNC)) and it.file.kind in ("file", "none")
 
 
 def _open_by_handle(entry: Entry) -> Reading:
@@ -61,7 +57,7 @@ def _open_by_handle(entry: Entry) -> Reading:
 def _two_names(entry: Entry, old: Found | None, new: Found | None) -> Reading | None:
     if old is None or new is None or not (entry.watch.sees(old) or entry.watch.sees(new)):
         return None
-    return Reading(entry.call(old.file, other=new.file), (NAMES,), named=old)
+    return Reading(entry.call(old.file, other=new.file), alone=True, named=old)
 
 
 def _rename(entry: Entry) -> Reading | None:
@@ -101,14 +97,14 @@ def _link(entry: Entry) -> Reading | None:
 
 def _remove(entry: Entry) -> Reading | None:
     it = entry.named(*((0, 1) if entry.name == "unlinkat" else (None, 0)), follow=False)
-    return Reading(entry.call(it.file), (NAMES,)) if it is not None and entry.watch.sees(it) else None
+    return Reading(entry.call(it.file), alone=True) if it is not None and entry.watch.sees(it) else None
 
 
 def _make_folder(entry: Entry) -> Reading | None:
     it = entry.named(*((0, 1) if entry.name == "mkdirat" else (None, 0)), follow=False)
     if it is None or not entry.watch.sees(it):
         return None
-    return Reading(entry.call(it.file), (NAMES,), makes=it.file.path)
+    return Reading(entry.call(it.file), alone=True, makes=it.file.path)
 
 
 def _symlink(entry: Entry) -> Reading | None:
@@ -116,7 +112,7 @@ def _symlink(entry: Entry) -> Reading | None:
     if it is None or not entry.watch.sees(it):
         return None
     target = entry.thread.memory.text(entry.arguments[0])
-    return Reading(entry.call(it.file, target=target), (NAMES,), makes=it.file.path)
+    return Reading(entry.call(it.file, target=target), alone=True, makes=it.file.path)
 
 
 def _make_node(entry: Entry) -> Reading | None:
@@ -124,7 +120,7 @@ def _make_node(entry: Entry) -> Reading | None:
     if it is None or not entry.watch.sees(it):
         return None
     made = obstacle(it.file, "mknod has made it: a pipe, a socket or a device, or a file past `open`")
-    return Reading(entry.call(it.file), (NAMES,), (made,), makes=it.file.path)
+    return Reading(entry.call(it.file), alone=True, obstacles=(made,), makes=it.file.path)
 
 
 NAME_CALLS: dict[str, Callable[[Entry], Reading | None]] = {

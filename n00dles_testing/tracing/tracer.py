@@ -163,13 +163,10 @@ class Tracer:
                 return
         if reading is None:
             resume(thread)
-        elif any(set(reading.claims) & set(other.reading.claims) for other in self._running()):
+        elif reading.alone and any(other.running and other.running.reading.alone for other in self._states.values()):
             state.waits = True
         else:
             self._runs(thread, state, reading, words)
-
-    def _running(self) -> list[_Running]:
-        return [state.running for state in self._states.values() if state.running is not None]
 
     def _let_waiting_go(self) -> None:
         for thread, state in list(self._states.items()):

@@ -12,11 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from n00dles_testing.tracing import Mark, Marks, trace
+from n00dles_testing.tracing import Mark, Marks, TracedCall, trace
 
 from .tracing_here import calls, needs_tracing, only, traced_well, write_whole
 
 pytestmark = needs_tracing
+
+
+def assert_no_overlap(told: list[TracedCall]) -> None:
+    places = [place for call in told for place in (call.entered, call.exited or 0)]
+    assert places == sorted(places)
 
 
 def test_a_write_tells_file_place_bytes_and_the_size_before_it(tmp_path: Path) -> None:
@@ -335,6 +340,7 @@ def test_writes_of_threads_to_one_file_are_told_in_the_order_they_were_done(tmp_
         replayed += b"\0" * (call.offset - len(replayed))
         replayed[call.offset : call.offset + len(call.data)] = call.data
     assert bytes(replayed) == path.read_bytes()
+    assert_no_overlap(calls(traced, "write", "pwrite64"))
     assert len({call.thread for call in calls(traced)}) == 5
 
 
@@ -355,6 +361,7 @@ def test_threads_that_replace_one_file_are_told_in_the_order_of_the_kernel(tmp_p
 
     last = calls(traced, "rename", "renameat", "renameat2")[-1]
     assert last.file is not None
+    assert_no_overlap(calls(traced))
     assert last.file.inode == (tmp_path / "state").stat().st_ino
     written = {call.file.path: call.data for call in calls(traced, "write") if call.file is not None}
     assert written[last.file.path] == (tmp_path / "state").read_bytes()
