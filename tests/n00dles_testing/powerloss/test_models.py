@@ -212,6 +212,19 @@ class TestNames:
 
         assert found == [{"strict"}, LATER]
 
+    def test_a_rename_is_a_change_for_fsync_and_not_for_fdatasync(self) -> None:
+        full, data_only = (Log({"a": b"old"}) for _ in range(2))
+        for log in (full, data_only):
+            log.rename("a", "b")
+        full.fsync("b")
+        data_only.fdatasync("b")
+        for log in (full, data_only):
+            log.acknowledge("1")
+
+        found = [models_with_acknowledged(log, {"a": b"old"}) for log in (full, data_only)]
+
+        assert found == [{"strict"}, LATER]
+
     def test_an_append_is_a_change_for_fdatasync_as_well(self) -> None:
         log = Log({"c": b"old"})
         log.create("a")
