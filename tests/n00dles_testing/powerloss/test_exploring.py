@@ -126,8 +126,8 @@ class TestFindings:
         report = explore_power_loss(log.recording(), MODELS["strict"], two_are_old, folder=str(tmp_path / "state"))
 
         assert found(report) == {
-            "MIXED": "the data of `c` (3 bytes) reached the disk, the data of `b` (3 bytes) and the data of `d` (3 bytes) "
-            "did not"
+            "MIXED": "the data of `c` (3 bytes) reached the disk, the data of `b` (3 bytes) and the data of `d` "
+            "(3 bytes) did not"
         }
 
 
