@@ -198,6 +198,24 @@ class TestChoice:
         assert {} in found
         assert {"a": b"old", "b": b"old"} in found
 
+    def test_a_kill_comes_at_any_time_even_where_there_are_more_moments_than_the_budget(self) -> None:
+        log = never_synced(500)
+
+        found = [len(data) for listing, _ in left(log, "kill", budget=50) if isinstance(data := listing["a"], bytes)]
+
+        assert len(found) == 50
+        assert min(found) < 10_000
+        assert max(found) > 40_000
+
+    def test_a_kill_between_calls_comes_before_one_within_a_call(self) -> None:
+        log = Log({"a": b""})
+        log.append("a", b"+" * 100 * PAGE)
+        log.append("a", b"+" * 100 * PAGE)
+
+        found = {len(data) for listing, _ in left(log, "kill", budget=9) if isinstance(data := listing["a"], bytes)}
+
+        assert {0, 100 * PAGE, 200 * PAGE} <= found
+
 
 class TestLost:
     @staticmethod
