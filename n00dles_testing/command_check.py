@@ -7,15 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 
 from n00dles.errors import ConfigurationError
 
-from .conformance import CAPABILITIES, check_store, select
+from .conformance import CAPABILITIES, StoreReport, check_store, select
+from .conformance.claims import Claims
+from .conformance.gaps import judge_gaps
+from .conformance.grade import grade
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
-from .show_check import CheckProgress, clause_list, print_report
-from .terminated import cleaning_up_at_sigterm
+from .show_check import CheckProgress, clause_list, print_interrupted, print_report
+from .terminated import TERMINATED, cleaning_up_at_sigterm
 
 __all__ = ["list_clauses", "run_check"]
 
@@ -30,6 +34,7 @@ def run_check(
     Raises `click.ClickException` for a target, a clause, claims or a reader that cannot be used.
     """
     console = console_for()
+    progress = None
     try:
         select(options["clauses"])
     except KeyError as error:
@@ -42,7 +47,12 @@ def run_check(
         raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
         click.echo(f"interrupted; {_CLEANED_UP}", err=True)
+        _print_what_was_found(console, target, options, progress)
         return INTERRUPTED
+    except SystemExit as end:
+        if end.code == TERMINATED:
+            _print_what_was_found(console, target, options, progress)
+        raise
     print_report(console, report)
     reports = []
     if json_file is not None:
@@ -54,6 +64,19 @@ def run_check(
     print_notes(console, [said for _, said in reports])
     are_written = all(is_written for is_written, _ in reports)
     return PASSED if report.ok and are_written else FAILED
+
+
+def _print_what_was_found(
+    console: Console, target: str, options: Mapping[str, Any], progress: CheckProgress | None
+) -> None:
+    """Show what the clauses have found that had ended, when the check was interrupted."""
+    if progress is None or not progress.count:
+        return
+    results, claims = tuple(progress.results), options.get("claims")
+    said = Claims() if claims is None else Claims.from_file(claims)
+    gaps = judge_gaps(said.gaps, results, said.source)
+    report = StoreReport(target, results, grade(results), (), options.get("seed", 0), 0.0, gaps=gaps)
+    print_interrupted(console, report, progress.count)
 
 
 def list_clauses() -> None:

@@ -28,7 +28,7 @@ from .report.terminal import (
 )
 from .verdicts import ClauseResult, Finding, Verdict
 
-__all__ = ["CheckProgress", "clause_list", "print_report"]
+__all__ = ["CheckProgress", "clause_list", "print_interrupted", "print_report"]
 
 _OUTCOME_STYLES = {
     Outcome.FOUND: "green",
@@ -48,7 +48,7 @@ _LONG_VALUE = re.compile(r"(?<!\w)('[^'…]{40})[^'…]{20,}…?")
 
 
 class CheckProgress:
-    """Shows how a check goes on."""
+    """Shows how a check goes on. `results` are those of the clauses that have ended, of `count` that are asked for."""
 
     def __init__(self, target: str, display: StepDisplay, probes: int) -> None:
         """`probes` capabilities are probed behind the clauses."""
@@ -56,9 +56,12 @@ class CheckProgress:
         self._display = display
         self._probes = probes
         self._clause = ""
+        self.results: list[ClauseResult] = []
+        self.count = 0
 
     def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
         """The store opens."""
+        self.count = len(clauses)
         work = sum(_WORK.get(id_, 1.0) for id_, _ in clauses) + self._probes * _A_PROBE
         self._display.start(len(clauses) + self._probes, work=work)
         self._display.say(Text(f"checking {one_line(self._target)}", "bold"))
@@ -75,6 +78,7 @@ class CheckProgress:
 
     def clause_ended(self, result: ClauseResult) -> None:
         """A check has ended."""
+        self.results.append(result)
         self._display.done(clause_line(result), important=True, work=_WORK.get(result.clause, 1.0))
 
     def probing(self, capability: str) -> None:
@@ -98,6 +102,17 @@ def print_report(console: Console, report: StoreReport) -> None:
     print_notes(console, [one_line(note) for note in [*report.notes[1:], *_said(report)]])
     print_line(console, _grade(report))
     _print_problems(console, report)
+
+
+def print_interrupted(console: Console, report: StoreReport, count: int) -> None:
+    """Print what was found by the clauses that have ended, of `count`: no level, since the others were not checked."""
+    if report.results:
+        print_table(console, clause_table(_rows(report)))
+        _print_stories(console, report)
+        console.print()
+        print_notes(console, [gap.text for gap in report.gaps if gap.state is GapState.KNOWN])
+    said = f"interrupted: {len(report.results)} of {count} clause{'' if count == 1 else 's'} checked, no level"
+    print_line(console, Text(said, "bold"))
 
 
 def _print_stories(console: Console, report: StoreReport) -> None:

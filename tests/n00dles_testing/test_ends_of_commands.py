@@ -150,6 +150,45 @@ class Slow(JSONFiles):
 """
 
 
+FINDS_AND_HANGS = """
+import time
+from n00dles_testing.conformance.mutants.s05 import GivesOutItsCache
+
+class Slow(GivesOutItsCache):
+    def delete(self, run_id):
+        with open("started", "w"):
+            time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_check_tells_what_it_has_found_so_far_and_no_level(
+    tmp_path: Path, by: signal.Signals, code: int
+) -> None:
+    (tmp_path / "slow_store.py").write_text(FINDS_AND_HANGS)
+    words = ["check", "slow_store.py:Slow", "--clause", "S01", "--clause", "S05", "--clause", "S07", "--limit", "500"]
+    command = subprocess.Popen(
+        [sys.executable, "-m", "n00dles_testing", *words],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (tmp_path / "started").exists():
+        assert command.poll() is None
+        time.sleep(0.02)
+
+    command.send_signal(by)
+    shown, _ = command.communicate(timeout=60)
+
+    assert command.returncode == code
+    *story, last = shown.splitlines()
+    assert last == "interrupted: 2 of 3 clauses checked, no level"
+    assert any(line.startswith(" S05      FAIL") for line in story)
+    assert any(line.startswith("  allowed") for line in story)
+    assert any(line.startswith("  replay   n00dles-testing check slow_store.py:Slow --clause S05") for line in story)
+
+
 def test_a_check_that_is_terminated_leaves_no_folder_and_no_process(tmp_path: Path) -> None:
     (tmp_path / "slow_store.py").write_text(SLOW_STORE)
     temporary = tmp_path / "temporary"
