@@ -58,8 +58,6 @@ def _moment(event: Event) -> int:
 
 def _outcomes(call: TracedCall, found: Callable[[int], bytes]) -> list[tuple[TracedCall, ...]]:
     """Return what a call that never returned may have done: nothing, itself, or a part of itself."""
-    if call.injected == "SIGKILL":  # killed before it began
-        return [()]
     outcomes: list[tuple[TracedCall, ...]] = [(), (call,)]
     if call.name in _WRITES and call.offset is not None and call.file is not None:
         there = memoryview(found(call.file.inode))[call.offset :]

@@ -338,15 +338,19 @@ def test_a_file_can_be_used_by_another_thread_before_the_call_that_makes_it_has_
     assert (type(write), write.entered, write.exited) == (Write, 16, 20)
 
 
-def test_what_a_call_met_is_not_asked_where_another_one_overlapped_it(actor: Actor) -> None:
+@pytest.mark.parametrize(("writes", "truncates"), [((5, 8), (6, 7)), ((6, 9), (5, 8))])
+def test_what_a_call_met_is_not_asked_where_another_one_overlapped_it(
+    actor: Actor, writes: tuple[int, int], truncates: tuple[int, int]
+) -> None:
     """The writer began when the file was longer; the other thread's truncation came between."""
 
     def act(actor: Actor) -> None:
         file = actor.open("a", entered=1, exited=2)
         actor.write(file, 0, b"123", entered=3, exited=4)
         before = actor.file("a")
-        actor.call("ftruncate", file, lambda: os.ftruncate(file, 0), length=0, thread=2, entered=6, exited=7)
-        actor.write(file, 0, b"x", entered=5, exited=8)
+        cut = partial(os.ftruncate, file, 0)
+        actor.call("ftruncate", file, cut, length=0, thread=2, entered=truncates[0], exited=truncates[1])
+        actor.write(file, 0, b"x", entered=writes[0], exited=writes[1])
         last = actor.events.pop()
         assert isinstance(last, TracedCall)
         actor.events.append(replace(last, file=before))
@@ -356,7 +360,7 @@ def test_what_a_call_met_is_not_asked_where_another_one_overlapped_it(actor: Act
     assert recording.base.after(recording.operations).listing() == {"a": b"x"}
 
 
-@pytest.mark.parametrize("happened", [b"", b"whole" * 2000, (b"whole" * 2000)[:8192]])
+@pytest.mark.parametrize("happened", [b"", b"whole" * 2000, (b"whole" * 2000)[:4096]])
 def test_a_write_in_which_the_process_was_killed_is_what_the_file_says(actor: Actor, happened: bytes) -> None:
     def act(actor: Actor) -> None:
         file = actor.open("a")

@@ -25,7 +25,7 @@ from n00dles_testing.powerloss.operations import (
     Unlink,
     Write,
 )
-from n00dles_testing.powerloss.tree import Tree
+from n00dles_testing.powerloss.tree import Draft, Tree
 
 
 @contextmanager
@@ -68,6 +68,17 @@ def test_a_tree_is_not_changed_by_what_comes_after_it() -> None:
 
     assert first.listing() == {"a": b"one"}
     assert second.listing() == {"b": b"two"}
+
+
+def test_a_draft_goes_on_and_the_trees_that_it_gave_stay() -> None:
+    draft = Draft(Tree())
+    trees = []
+
+    for operation in [*a_file("a", b"one"), Write(2, 2, 2, 0, b"two"), Create(3, 3, ROOT, "b", 3)]:
+        draft.apply(operation)
+        trees.append(draft.tree())
+
+    assert [tree.listing() for tree in trees] == [{"a": b""}, {"a": b"one"}, {"a": b"two"}, {"a": b"two", "b": b""}]
 
 
 def test_operations_do_what_the_calls_do() -> None:
@@ -164,6 +175,15 @@ def test_the_first_byte_that_differs_is_found(one: bytes, other: bytes, offset: 
     assert Content.of(one).first_difference(Content.of(other)) == offset
 
 
+def test_a_block_that_is_not_full_keeps_its_place_before_the_next_one(tmp_path: Path) -> None:
+    tree = Tree().after([*a_file("a", b"x"), Write(2, 2, 2, BLOCK, b"y"), Write(3, 3, 2, 3 * BLOCK, b"z")])
+
+    tree.write_to(tmp_path / "new")
+
+    zeros = bytes(BLOCK - 1)
+    assert (tmp_path / "new" / "a").read_bytes() == b"x" + zeros + b"y" + zeros + bytes(BLOCK) + b"z"
+
+
 def test_a_large_file_with_a_hole_is_read_and_written_without_filling_it(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     with (tmp_path / "old" / "a").open("wb") as file:
@@ -202,6 +222,7 @@ def test_contents_are_what_a_bytearray_says(changes: list[tuple[str, int, bytes]
 
     for what, place, data in changes:
         versions.append((content.copy(), bytes(model)))
+        content.digest()
         if what == "write":
             content.write(place, data)
             if data:
