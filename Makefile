@@ -7,11 +7,11 @@ BIN := $(VENV)/bin
 TOPIC ?= agentic search
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-all bench prove-deep tables docs format clean
+.PHONY: help check test test-all bench prove-deep tables calibration docs format clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-11s %s\n", $$1, $$2 }'
 
 # Both halves run even if the first one fails, so that one go shows everything that is wrong.
 check: $(VENV)/.check ## prove it: check the SQLite store, then kill and resume the example pipeline at each crash point
@@ -40,6 +40,9 @@ prove-deep: $(VENV)/.dev ## the contract of the executor on 10 000 generated sce
 
 tables: $(VENV)/.dev ## every broken and every correct store, 20 seeds each; takes an hour or more, goes on where it was
 	@$(BIN)/python -m conformance.tables --work build/tables.jsonl
+
+calibration: $(VENV)/.dev ## what the power-loss explorer finds in ways of saving whose faults are known
+	@$(BIN)/python -m conformance.calibration
 
 docs: $(VENV)/.dev ## write the reference pages that come from the code
 	@$(BIN)/python -m tests.docs.reference

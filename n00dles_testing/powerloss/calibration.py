@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from ..tracing import Marks
 from .comparing import Expected
 from .examining import Examiner
-from .exploring import PowerLossReport, explore_power_loss
+from .exploring import PowerLossFinding, PowerLossReport, explore_power_loss
 from .faults_found import FaultKind
 from .judging import Judge, rules_for
 from .models import MODELS
@@ -229,8 +229,14 @@ def _cell(report: PowerLossReport, seconds: float) -> Cell:
         report.tried,
         report.at_least,
         seconds,
-        tuple(f"{finding.fault.kind}: {finding.words}. {finding.fault.message}" for finding in report.findings),
+        tuple(map(_story, report.findings)),
     )
+
+
+def _story(finding: PowerLossFinding) -> str:
+    fault = finding.fault
+    second = [line for line in fault.details if line.startswith("lost in the second")][:1]
+    return f"{fault.kind}: {finding.words}. {'; '.join([fault.message, *second])}"
 
 
 def _save_before(protocol: SaveProtocol, folder: str) -> None:

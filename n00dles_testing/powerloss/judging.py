@@ -85,9 +85,10 @@ def crash_of_recovery(
     """
     for state in states(recovery, model, budget, seed):
         if fault := judged(state.tree):
+            what = "kill" if model.keeps_cache else "power loss"
             return Fault(
                 FaultKind.RECOVERY,
-                f"a second power loss, while it opens and loads, is not survived: {fault.kind}: {fault.message}",
+                f"a second {what}, while it opens and loads, is not survived: {fault.kind}: {fault.message}",
                 (*fault.details, *(f"lost in the second: {lost.words}" for lost in state.lost)),
             )
     return None
