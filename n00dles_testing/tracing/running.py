@@ -75,7 +75,8 @@ def trace(
             _seize(child)
             tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call, syncs)
             tracer.looks_at_mappings(child)
-            start.write(b".")
+            with contextlib.suppress(BrokenPipeError):  # the time is over already
+                start.write(b".")
         traced = tracer.follow()
         refused = os.read(told[0], 1)
     finally:

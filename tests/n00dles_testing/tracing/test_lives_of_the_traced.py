@@ -85,6 +85,13 @@ def test_a_program_that_never_ends_is_killed_with_its_children(tmp_path: Path) -
     assert not any(is_alive(int(path.name)) for path in tmp_path.iterdir())
 
 
+def test_a_time_limit_may_be_over_before_anything_begins(tmp_path: Path) -> None:
+    for _ in range(5):
+        traced = trace(lambda: time.sleep(100), str(tmp_path), time_limit=0)
+
+        assert (traced.status, traced.timed_out) == (-signal.SIGKILL, True)
+
+
 def test_children_that_outlive_their_parent_are_waited_for(tmp_path: Path) -> None:
     def run() -> None:
         if os.fork() == 0:
