@@ -373,6 +373,18 @@ class TestFailedSyncs:
 
         assert found == set()
 
+    def test_an_orphan_does_not_come_over_what_was_written_and_forced_after_it(self) -> None:
+        log = Log({"a": b"old"})
+        log.write("a", b"bad")
+        log.fsync("a", failed=True)
+        log.write("a", b"new")
+        log.fsync("a")
+        log.acknowledge("1")
+
+        found = models_with_acknowledged(log, {"a": b"bad"})
+
+        assert found == set()
+
     def test_what_a_sync_has_forced_is_no_orphan_of_a_later_one(self) -> None:
         log = Log({"a": b"old"})
         log.write("a", b"new")
