@@ -93,9 +93,9 @@ def explore_power_loss(
     """Judge up to `budget` states, for up to `seconds`, and return one finding for each kind of fault.
 
     Each state is written to `folder` itself, which must be empty or not there, and is taken away after each. A finding
-    is shrunk by putting back, one after the other, what was lost, while the same kind of fault stays; that is not
-    counted in `tried`. `on_state` is told how many states have been judged, for progress. Raises `ValueError` if the
-    folder holds something.
+    is shrunk by putting back, one after the other, what was lost, while the same kind of fault stays, for up to
+    `seconds` more; that is not counted in `tried`. `on_state` is told how many states have been judged, for progress.
+    Raises `ValueError` if the folder holds something.
     """
     if os.path.isdir(folder) and os.listdir(folder):
         raise ValueError(f"{folder} holds something, and states would be written over it; give a folder of its own")
@@ -117,15 +117,17 @@ def explore_power_loss(
                 on_state(tried)
         # So many are counted, for counting takes time as well; there may be far more.
         more = sum(1 for _ in islice(coming, budget))
-        found = tuple(_finding(kinds[kind], recording, model, judged) for kind in FaultKind if kind in kinds)
+        found = tuple(
+            _finding(kinds[kind], recording, model, judged, seconds / len(kinds)) for kind in FaultKind if kind in kinds
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return PowerLossReport(model, tried, tried + more if more else None, found, time.monotonic() - began)
 
 
 def _finding(
-    kind: _Kind, recording: Recording, model: Model, judged: Callable[[State], Fault | None]
+    kind: _Kind, recording: Recording, model: Model, judged: Callable[[State], Fault | None], seconds: float
 ) -> PowerLossFinding:
-    state, fault = shrink(kind.candidate, kind.fault, judged)
+    state, fault = shrink(kind.candidate, kind.fault, judged, seconds=seconds)
     words, when, timeline = tell(recording, model, state)
     return PowerLossFinding(fault, state, words, when, kind.count, timeline)

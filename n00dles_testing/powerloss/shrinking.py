@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -20,17 +21,17 @@ CALLS = 60
 
 
 def shrink(
-    candidate: Candidate, fault: Fault, judged: Callable[[State], Fault | None], calls: int = CALLS
+    candidate: Candidate, fault: Fault, judged: Callable[[State], Fault | None], *, seconds: float = 20.0
 ) -> tuple[State, Fault]:
     """Put back what was lost, as long as a fault of the same kind is found: operations, then units of writes.
 
-    The crash comes as early as it can.
-    What is lost in the result is needed for the fault, each by itself, if the calls sufficed. Returns the state and the
-    fault found in it. A state without a choice, as after a kill, is as small as it can be.
+    The crash comes as early as it can. What is lost in the result is needed for the fault, each by itself, if `CALLS`
+    and `seconds` sufficed: a state in which the store hangs takes its time. Returns the state and the fault found in
+    it. A state without a choice, as after a kill, is as small as it can be.
     """
     if candidate.epoch is None or candidate.choice is None:
         return candidate.state, fault
-    search = _Search(candidate.epoch, candidate.choice, candidate.state, fault, judged, calls)
+    search = _Search(candidate.epoch, candidate.choice, candidate.state, fault, judged, time.monotonic() + seconds)
     search.come_earlier()
     search.put_back([part.mask for part in candidate.epoch.parts])
     search.put_back([1 << (part.first + at) for part in candidate.epoch.parts for at in range(len(part.ranges))])
@@ -45,7 +46,8 @@ class _Search:
     state: State
     fault: Fault
     judged: Callable[[State], Fault | None]
-    calls: int
+    deadline: float
+    calls: int = CALLS
     known: set[tuple[bytes, int]] = field(default_factory=set)
 
     def come_earlier(self) -> None:
@@ -94,7 +96,11 @@ class _Search:
     def _try(self, choice: Choice, until: int) -> bool:
         """Go on from a choice if it shows the same fault, and loses no more."""
         choice = self.epoch.legal(choice)
-        if self.calls <= 0 or (choice == self.choice and until >= self.state.position):
+        if (
+            self.calls <= 0
+            or time.monotonic() > self.deadline
+            or (choice == self.choice and until >= self.state.position)
+        ):
             return False
         state = state_of(self.epoch, choice, until=until)
         key = (state.tree.digest(), len(state.acknowledged))
