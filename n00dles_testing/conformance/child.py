@@ -22,6 +22,7 @@ from n00dles.context import PipelineContext
 from ..channel import Channel
 from .expect import BrokenClause, VacuousCheck
 from .instance import Instance
+from .player import not_called
 from .records import Record
 from .scenario import describe
 from .target import StoreTarget
@@ -101,7 +102,9 @@ class _Child:
                 self._contexts[run_id] = self._instance.context(reply, run_id)
                 return {"record": record.to_dict()}
             case "save":
-                context = self._contexts[run_id]
+                context = self._contexts.get(run_id)
+                if context is None:
+                    raise BrokenClause(f"save was {not_called(run_id)}")
                 for node, output in message["outputs"].items():
                     context.checkpoint(node, output)
                 await self._instance.save(run_id, context)

@@ -51,9 +51,10 @@ async def play(
 ) -> dict[str, Any]:
     """Do `before`, then `call` with the disturbance, then `after`; return what came of each.
 
-    `came` is the outcome of `call`, and `after` those of the steps behind it: `{"record": …}`, `{"raised": …}`, or
-    nothing for an acknowledgement. `met` names the calls that were disturbed; `counted` is what could be, and `sizes`
-    are sizes of files between which `call` has written. `told` is for the story.
+    `came` is the outcome of `call`, and `after` those of the steps behind it: `{"record": …}`, `{"raised": …}` (also
+    `not_called`, the reason, if a save had no load before it), or nothing for an acknowledgement. `met` names the calls
+    that were disturbed; `counted` is what could be, and `sizes` are sizes of files between which `call` has written.
+    `told` is for the story.
     """
     player, disturber = Player(target, location), _Disturber(disturbance)
     for step in before:
@@ -81,6 +82,8 @@ async def play(
 
 def told(outcome: dict[str, Any]) -> str:
     """Say what came of a step."""
+    if "not_called" in outcome:
+        return str(outcome["not_called"])
     if "raised" in outcome:
         return f"raised {outcome['raised']}"
     return str(Record.from_dict(outcome["record"])) if "record" in outcome else "acknowledged"

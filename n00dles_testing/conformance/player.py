@@ -15,9 +15,18 @@ from .records import Record
 from .scenario import describe
 from .target import StoreTarget
 
-__all__ = ["Player", "Step"]
+__all__ = ["NotCalledError", "Player", "Step", "not_called"]
 
 Step = dict[str, Any]
+
+
+class NotCalledError(Exception):
+    """A step could not be done, by nobody's fault but that of a step before it."""
+
+
+def not_called(run_id: str) -> str:
+    """Say why a run was not saved: a caller whose load has raised has nothing to save."""
+    return f"not called, since the load of {run_id!r} before it had failed"
 
 
 class Player:
@@ -33,6 +42,8 @@ class Player:
         """Do a step; return what came of it, see `play`."""
         try:
             return await self.do(step)
+        except NotCalledError as error:
+            return {"raised": str(error), "not_called": str(error)}
         except Exception as error:
             return {"raised": describe(error)}
 
@@ -52,7 +63,9 @@ class Player:
                 self._contexts[key] = self._instance.context(reply, run_id)
                 return {"record": record.to_dict()}
             case "save":
-                context = self._contexts[key]
+                context = self._contexts.get(key)
+                if context is None:
+                    raise NotCalledError(not_called(run_id))
                 for node, output in step["outputs"].items():
                     if node not in context.completed:  # it is when the same context is saved again
                         context.checkpoint(node, output)
