@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -12,16 +13,18 @@ _SHOWN = 24
 _ABOUT_THE_RUN = 12
 _FEWEST_ALIKE = 3
 _RUN = re.compile(r"run-[0-9a-z]+-[0-9a-z]+")
+_SAME = re.compile(rf"{_RUN.pattern}|^process \d+")
 _CHANGING = re.compile(rf"{_RUN.pattern}|0x[0-9a-f]+|\d+")
 
 
 def shorten(steps: Sequence[str]) -> tuple[str, ...]:
     """Return a story of at most some 40 lines.
 
-    Of calls that raised the same, whatever their runs and numbers, the first is kept, and how many there are. If that
-    is not short enough, the middle is left out, but for the last calls of the run that the last one is about. The last
-    call, and what has no outcome, is never left out: there it broke, or hangs.
+    Of calls in a row that are alike the first is kept, and how many there are; of calls that raised the same, whatever
+    their runs and numbers, likewise. If that is not short enough, the middle is left out, but for the last calls of the
+    run that the last one is about. The last call, and what has no outcome, is never left out: there it broke, or hangs.
     """
+    steps = _in_a_row(steps)
     if len(steps) <= _SHOWN:
         return tuple(steps)
     told = _once(steps)
@@ -40,6 +43,28 @@ def shorten(steps: Sequence[str]) -> tuple[str, ...]:
         lines += [*_left_out(left_out), told[number]]
         left_out = 0
     return (*lines, *_left_out(left_out), *told[-tail:])
+
+
+def _in_a_row(steps: Sequence[str]) -> list[str]:
+    """Return the steps, but of calls in a row that differ by nothing but their process or run the first one only.
+
+    What raised stays, and what has not returned, the last call, and those of the run that it is about.
+    """
+    *before, last = steps
+    judged = set(_RUN.findall(last))
+    told: list[str] = []
+    for key, group in itertools.groupby(before, lambda step: _SAME.sub("#", step)):
+        alike = list(group)
+        if (
+            len(alike) < _FEWEST_ALIKE
+            or "→" not in key
+            or "→ raised " in key
+            or judged.intersection(_RUN.findall("".join(alike)))
+        ):
+            told += alike
+        else:
+            told += [alike[0], f"… {len(alike) - 1} more like it …"]
+    return [*told, last]
 
 
 def _once(steps: Sequence[str]) -> list[str]:

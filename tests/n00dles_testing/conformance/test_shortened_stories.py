@@ -49,4 +49,29 @@ def test_a_call_that_has_not_returned_stays() -> None:
 
     told = shorten([*others[:40], "save('run-4f-dd')", *others[40:]])
 
-    assert told[8:11] == ("… 32 more calls …", "save('run-4f-dd')", "… 24 more calls …")
+    assert told == (
+        others[0],
+        "… 39 more like it …",
+        "save('run-4f-dd')",
+        others[40],
+        "… 38 more like it …",
+        others[-1],
+    )
+
+
+def test_calls_in_a_row_that_are_alike_are_told_once_also_in_a_short_story() -> None:
+    cycles = [f"process {70 + number}: open use and close → done" for number in range(8)]
+    deletes = [f"process 77: delete('run-4f-c{number}') → acknowledged" for number in range(8)]
+    other = f"process 70: save('{JUDGED}') → acknowledged"
+
+    told = shorten(["scenario 8 cycles", *cycles, *deletes, *[other] * 4, f"load_or_create('{JUDGED}') → {{}}"])
+
+    assert told == (
+        "scenario 8 cycles",
+        cycles[0],
+        "… 7 more like it …",
+        deletes[0],
+        "… 7 more like it …",
+        *[other] * 4,
+        f"load_or_create('{JUDGED}') → {{}}",
+    )
