@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .child import Procedure, TracingProcedure, name_of
 from .expect import BrokenClause, VacuousCheck
 from .nursery import NurseryGoneError
+from .printed import end_of
 from .processes import HelperProcess, OtherProcess, describe_exit
 from .records import Record, show
 
@@ -22,6 +23,7 @@ __all__ = ["Elsewhere"]
 
 _TIME_TO_DIE = 10.0
 _KILLED = -signal.SIGKILL
+_PRINTED_TAIL = 500
 
 
 class Elsewhere:
@@ -153,7 +155,7 @@ class Elsewhere:
 
     def _ended(self, text: str, step: int, status: int | None) -> BrokenClause:
         self._scenario.journal.outcome(step, f"the process {describe_exit(status)}")
-        details = (("printed", self._process.output()[-500:] or "nothing"),)
+        details = (("printed", end_of(self._process.output(), _PRINTED_TAIL) or "nothing"),)
         return BrokenClause(f"the process {describe_exit(status)} during {text.partition('(')[0]}", details)
 
     def _judge(self, text: str, step: int, reply: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from n00dles.errors import N00dlesError
 
 from .expect import BrokenClause, Expectation
 from .instance import Instance
+from .own_code import innermost_of_the_store
 from .records import Record, UnreadableReplyError, show
 
 if TYPE_CHECKING:
@@ -333,11 +334,10 @@ def message_of(error: BaseException) -> str:
 
 
 def where(error: BaseException) -> tuple[tuple[str, str], ...]:
-    """Return the line that raised, labelled for a story."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
+    """Return the line that raised, labelled for a story: of the store's own code, if the error came through that."""
+    frame = innermost_of_the_store(traceback.extract_tb(error.__traceback__))
+    if frame is None:
         return ()
-    frame = frames[-1]
     return (("raised", f"{frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"),)
 
 
