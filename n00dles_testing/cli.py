@@ -153,6 +153,56 @@ def check(
 
 
 @main.command(
+    epilog=f"""\b
+Examples:
+  n00dles-testing faults sqlite:///runs.db
+  n00dles-testing faults mypackage.store:open_store --how fail --json faults.json
+  n00dles-testing faults tests/my_store.py:open_store --how kill --budget 100 --seed 7
+
+System calls are traced and disturbed on Linux, where the kernel permits it, without root and without strace. Elsewhere,
+and of a store that keeps no files below its location, it is the calls that Python tells of; the output says so.
+
+{_EXIT_CODES}"""
+)
+@click.argument("target")
+@click.option(
+    "--how",
+    type=click.Choice(["kill", "fail", "all"]),
+    default="all",
+    show_default=True,
+    help="Kill the process, or have the call fail: a full disk, a failing one, a short write, no free descriptor.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    default=600,
+    show_default=True,
+    metavar="N",
+    help="At most N kills, and at most N faults; of more a sample is drawn, spread over all calls.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and the values.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0.1),
+    default=20.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A call of the store that takes longer is killed, and fails.",
+)
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
+def faults(target: str, how: str, json_file: Path | None, **options: Any) -> None:
+    """Kill a state store at each of its system calls, and have each of them fail.
+
+    TARGET is what check takes. Each call of the store, from the first creation to a delete, is made in a process of its
+    own that is disturbed at one system call on its files, with every fault that this can meet; then the store is
+    opened, judged, saved to and loaded. These are the clauses C03 and C04, which check tries with one fault a call.
+    """
+    from .command_faults import run_faults
+
+    raise SystemExit(run_faults(target, how, options, json_file))
+
+
+@main.command(
     epilog="""\b
 Examples:
   n00dles-testing report sqlite.json mine.json --html stores.html

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,14 @@ from .ended import EndedError, Story, not_through
 from .gaps import judge_gaps
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
-from .printed import end_of
 from .processes import HelperProcess, describe_exit
 from .progress import Progress, nobody
 from .registry import Clause, select
-from .replay import replay_line
+from .replay import faults_line, replay_line
 from .report import ReaderReport, StoreReport, grade
 from .shortened import shorten
 from .subject import CALLS_WORTH
+from .tally import Tally
 from .target import Workspace
 
 __all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
@@ -119,7 +119,7 @@ class Runner:
 
     Once it is started, `note` says what is done with the target, `takes_location` whether it can be opened where the
     suite likes, and `claims` what the store claims. `shares_data` says how two locations were found to be one; empty if
-    they were not.
+    they were not. `on_tally` hears how often a clause has disturbed a deed.
     """
 
     def __init__(
@@ -138,6 +138,7 @@ class Runner:
         self.claims = claims
         self.shares_data = ""
         self.takes_location = False
+        self.on_tally: Callable[[Tally], None] = lambda _: None
         self._target = target
         self._folder = folder
         self._seed = seed
@@ -164,13 +165,15 @@ class Runner:
         """What the out-of-band reader was good for so far, if there is one."""
         return self._read
 
-    def run(self, clauses: Sequence[Clause]) -> list[ClauseResult]:
-        """Check these clauses, one after the other, and tell the progress."""
+    def run(
+        self, clauses: Sequence[Clause], *, most: int | None = None, seconds: float | None = None
+    ) -> list[ClauseResult]:
+        """Check these clauses, one after the other, and tell the progress. For the rest see `check`."""
         self._progress.started([(clause.id, clause.title) for clause in clauses], self.note)
         results = []
         for clause in clauses:
             self._progress.clause_started(clause.id)
-            results.append(self.check(clause))
+            results.append(self.check(clause, most=most, seconds=seconds))
             self._progress.clause_ended(results[-1])
         return results
 
@@ -218,7 +221,7 @@ class Runner:
     def notes(self) -> tuple[str, ...]:
         """Return what is worth knowing besides the verdicts."""
         self._stop()
-        printed = end_of(self._printed, _PRINTED_TAIL)
+        printed = self._printed.strip()[-_PRINTED_TAIL:]
         return (*self._not_found_out, *([f"printed while it was checked: {printed}"] if printed else []))
 
     def start(self) -> None:
@@ -233,17 +236,25 @@ class Runner:
         if self.takes_location:
             self._see_whether_locations_are_apart()
 
-    def check(self, clause: Clause, plan: Mapping[str, Any] | None = None) -> ClauseResult:
+    def check(
+        self,
+        clause: Clause,
+        plan: Mapping[str, Any] | None = None,
+        *,
+        most: int | None = None,
+        seconds: float | None = None,
+    ) -> ClauseResult:
         """Have one clause checked; whatever happens to the worker, a result comes out.
 
-        With a `plan`, S17 plays that sequence of operations instead of those that it draws.
+        With a `plan`, S17 plays that sequence of operations instead of those that it draws. C03 and C04 try at most
+        `most` disturbances. The clause may take so many `seconds`, by default as long as ten calls at their limit.
         """
         began = time.monotonic()
         try:
-            seconds = CALLS_WORTH * self._limit
-            message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds}, seconds)
+            seconds = CALLS_WORTH * self._limit if seconds is None else seconds
+            message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds, "most": most}, seconds)
         except EndedError as end:
-            return self._died(clause, end, time.monotonic() - began)
+            return self._died(clause, end, time.monotonic() - began, most)
         if self._read is not None and message["reader"] is not None:
             self._read = self._read.with_more(**message["reader"])
         return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
@@ -317,7 +328,7 @@ class Runner:
             raise _TooSlowError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
         if answer is None:
             status = describe_exit(worker.wait(_TIME_TO_DIE))
-            printed = end_of(worker.output(), _PRINTED_TAIL)
+            printed = worker.output().strip()[-_PRINTED_TAIL:]
             raise ConfigurationError(
                 f"opening {self._target}: its process {status}{f', having printed: {printed}' if printed else ''}."
             )
@@ -371,6 +382,8 @@ class Runner:
                 self._progress.scenario(message["scenario"], message["title"])
             elif "step" in message:
                 story.tell(message["step"], message["text"])
+            elif "tally" in message:
+                self.on_tally(Tally.from_dict(message["tally"]))
 
     def _settle(self, worker: HelperProcess) -> None:
         """Wait until nothing of a check is left: what a store leaves running is not held against the next clause.
@@ -394,11 +407,11 @@ class Runner:
 
     def _ended(self, worker: HelperProcess, story: Story) -> EndedError:
         status = describe_exit(worker.wait(_TIME_TO_DIE))
-        printed = end_of(worker.output(), _PRINTED_TAIL)
+        printed = worker.output().strip()[-_PRINTED_TAIL:]
         self._stop()
         return EndedError(f"the store's process {status}", story, [f"printed  {printed}"] if printed else [])
 
-    def _died(self, clause: Clause, end: EndedError, seconds: float) -> ClauseResult:
+    def _died(self, clause: Clause, end: EndedError, seconds: float, most: int | None) -> ClauseResult:
         number = end.story.scenario
         if self._read is not None and end.last.startswith(READING):
             # Asked no more, so that the store gets a verdict on the other clauses.
@@ -408,6 +421,8 @@ class Runner:
         if end.verdict is not Verdict.FAIL:
             return ClauseResult(clause.id, clause.title, end.verdict, end.sentence, number, seconds)
         replay = replay_line(self._target, clause.id, self._seed, self._replay_options)
+        if most is not None:
+            replay = faults_line(self._target, clause.id, self._seed, most)
         on_disk = files_in(self._last_location(clause.id))
         details = [*([f"on disk  {on_disk}"] if on_disk else []), *end.details]
         finding = Finding(clause.id, end.sentence, (*shorten(end.story.lines), *details), replay)

@@ -15,8 +15,9 @@ from .journal import Journal
 from .location import files_in
 from .nursery import Nursery
 from .out_of_band import COMPARED_IN, OutOfBandReader
-from .replay import replay_line
+from .replay import faults_line, replay_line
 from .scenario import Scenario
+from .tally import Tally
 
 if TYPE_CHECKING:
     from .target import StoreTarget
@@ -51,6 +52,8 @@ class StoreSubject:
 
     `draw` is the check's source of values; `findings` is what was found so far, and `notes` what is worth saying.
     `untried` is what was left out because the store failed at it already without what the check does to it.
+    `most` is how many disturbances a check may try, None for as many as it likes to, and `on_tally` hears how many of
+    each kind it has tried.
     `scenarios` counts those that came as far as an expectation.
     """
 
@@ -69,6 +72,7 @@ class StoreSubject:
         replay_options: Sequence[str] = (),
         plan: dict[str, Any] | None = None,
         seconds: float = DEFAULT_SECONDS,
+        most: int | None = None,
     ) -> None:
         """Prepare one check.
 
@@ -88,6 +92,8 @@ class StoreSubject:
         self.findings: list[Finding] = []
         self.notes: list[str] = []
         self.untried: list[str] = []
+        self.most = most
+        self.on_tally: Callable[[Tally], None] = lambda _: None
         self.scenarios = 0
         self._opened = 0
         self._journals = 0
@@ -98,7 +104,8 @@ class StoreSubject:
         self._only_location = only_location
         self.reader = reader if clause in COMPARED_IN else None
         self._tells_raw_records = reader
-        self._replay = replay_line(target.text, clause, seed, replay_options)
+        again = replay_line(target.text, clause, seed, replay_options)
+        self._replay = again if most is None else faults_line(target.text, clause, seed, most)
 
     def scenario(self, title: str) -> Scenario:
         """Return a new scenario on a fresh location; enter it with `async with`.

@@ -41,7 +41,6 @@ from .target import StoreTarget
 __all__ = ["main", "result_of"]
 
 _SHOWN_FINDINGS = 5
-_SHOWN_FRAMES = 4
 
 
 class _Telling:
@@ -98,9 +97,11 @@ class _Worker:
     async def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
         match message:
-            case {"clause": id_, "plan": plan, "seconds": seconds}:
+            case {"clause": id_, "plan": plan, "seconds": seconds, "most": most}:
                 clause = next(clause for clause in implemented() if clause.id == id_)
-                await self._check(clause, self._subject(id_, plan, seconds))
+                subject = self._subject(id_, plan, seconds, most)
+                subject.on_tally = lambda tally: self._channel.send({"tally": tally.to_dict()})
+                await self._check(clause, subject)
             case {"capability": name}:
                 outcome, proof = await find_out(name, self._subject(name))
                 self._channel.send({"result": {"outcome": outcome.value, "proof": proof}})
@@ -130,7 +131,11 @@ class _Worker:
             nursery.close()
 
     def _subject(
-        self, clause: str, plan: dict[str, Any] | None = None, seconds: float = DEFAULT_SECONDS
+        self,
+        clause: str,
+        plan: dict[str, Any] | None = None,
+        seconds: float = DEFAULT_SECONDS,
+        most: int | None = None,
     ) -> StoreSubject:
         return StoreSubject(
             self._target,
@@ -145,6 +150,7 @@ class _Worker:
             replay_options=self._start["replay_options"],
             plan=plan,
             seconds=seconds,
+            most=most,
         )
 
 
@@ -181,8 +187,8 @@ async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:
         return Verdict.VACUOUS, str(nothing)
     except Exception as error:
         # A check that breaks has shown nothing, and must not look as if it had.
-        frames = traceback.extract_tb(error.__traceback__)[-_SHOWN_FRAMES:]
-        place = ", in ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
+        place = "; ".join(text for _, text in where(error))
+        traceback.print_exc()
         return Verdict.VACUOUS, f"the check itself broke, please report it: {describe(error)} ({place})"
     return Verdict.PASS, ""
 

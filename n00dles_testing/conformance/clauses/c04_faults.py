@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from ...faults import FAULTS
 from ..deeds import (
     DEEDS,
     Deed,
@@ -19,17 +19,17 @@ from ..deeds import (
 )
 from ..disturbed import Step
 from ..durability import require_durable
+from ..moments import Calls, calls_of_deeds, faults
 from ..records import Record
 from ..registry import clause
 from ..scenario import Scenario
-from ..spread import Points
+from ..spread import MOST, Points
 from ..subject import StoreSubject
+from ..tally import Tally
 
-_TITLES = ("the creation of a run", "the load of a known run", "a later save", "a large save", "a delete")
+TITLES = ("the creation of a run", "the load of a known run", "a later save", "a large save", "a delete")
 _PARTS = {"the creation of a run": (0.5,), "a later save": (0.01, 0.5), "a large save": (0.01, 0.5, 0.99)}
 """After which part of what a call writes to a file no file may grow any more."""
-_WAYS = (("ENOSPC", False), ("EIO", False), ("ENOSPC", True), ("EIO", False), ("ENOSPC", False), ("EIO", True))
-"""By turns: the fault, and whether it lasts."""
 
 _ACKNOWLEDGED = "the call was acknowledged, whatever failed on the way"
 _RAISED = "the call raised, so nobody knows whether it is done: the old state or the new one, whole"
@@ -41,11 +41,14 @@ _OTHERS = "it was acknowledged before, and the fault met a call about another ru
 async def faults_are_raised(subject: StoreSubject) -> None:
     """A full disk, a failing one, too many open files: an error, never a loss, and no end of the store.
 
-    In another process a call of the store meets a fault: the n-th call to the outside that it makes, an open, a write,
-    a sync, a rename, a statement or a commit, raises what it would raise then (ENOSPC, EIO, EMFILE; from SQLite its own
-    errors), for each n, some of them only once and some from then on to the end of the call. Besides, the kernel
-    refuses for real: no file may grow beyond a size within what the call writes, so that a write is short and the next
-    one fails (EFBIG), also those of C libraries; or no further file may be opened (EMFILE).
+    In another process a call of the store meets a fault: the n-th system call that it makes on a file of the location,
+    an open, a write, a sync, a change of a size, a rename, a removal, does nothing and fails, or a write is short, for
+    each n. By turns it is a full disk (ENOSPC), a failing one (EIO), or no free descriptor (EMFILE), once or from then
+    on to the end of the call; `n00dles-testing faults` tries each of them. It does not matter who makes the system
+    call, so a C library meets the fault where it would on such a disk. What Python tells of beside files (a statement
+    of SQLite's, a call of a database's library), and all of it where nothing can be traced, raises what it would raise
+    then. Besides, the kernel refuses for real: no file may grow beyond a size within what the call writes, so that a
+    write is short and the next one fails (EFBIG); or no further file may be opened (EMFILE).
 
     If the store acknowledges the call nevertheless, the new state is there: not every fault matters. If it raises, the
     run is as before, or as after the call, whole. All other runs are as they were. Then the fault is over, and the same
@@ -57,26 +60,49 @@ async def faults_are_raised(subject: StoreSubject) -> None:
     (an append fails, and the output is lost).
     """
     await require_durable(subject)
-    injected = real = 0
-    known = await undisturbed_deeds(subject, _TITLES, after_a_kill=False)
-    counts = {title: len(came["counted"]["fail"]) for title, came in known.items()}
-    points = Points(subject, counts)
+    done = _Done()
+    known = await undisturbed_deeds(subject, TITLES, after_a_kill=False)
+    calls = await calls_of_deeds(subject, known)
+    turns: dict[str, Iterator[int]] | None = None if subject.most else {}
+    moments = {title: faults(calls[title], turns) for title in known}
+    points = Points(subject, {title: len(found) for title, found in moments.items()}, subject.most or MOST)
     for title, came in known.items():
-        for where, disturbance in _injected(came["counted"]["fail"], points.of(title)):
-            injected += await _meets(subject, title, where, disturbance)
-        for where, disturbance in _real(came["sizes"], _PARTS.get(title, ())):
-            real += await _meets(subject, title, where, disturbance)
-    if not injected + real and not subject.findings:
-        raise nothing_tried(subject, sum(counts.values()), "no call of the store met a fault")
-    subject.notes.append(f"{injected} calls of the store met a fault put in their way, and {real} one of the kernel")
+        before, found = done.all, len(subject.findings)
+        for number in points.of(title):
+            moment = moments[title][number - 1]
+            is_met = await _meets(subject, title, moment.where, moment.disturbance, traced=moment.traced)
+            done.traced += is_met and moment.traced
+            done.told += is_met and not moment.traced
+        real = list(_real(came["sizes"], _PARTS.get(title, ())))
+        for where, disturbance in real:
+            done.real += await _meets(subject, title, where, disturbance)
+        tried, found = done.all - before, len(subject.findings) - found
+        subject.on_tally(Tally("C04", title, calls[title].count, len(moments[title]) + len(real), tried, found))
+    if not done.all and not subject.findings:
+        raise nothing_tried(subject, sum(map(len, moments.values())), "no call of the store met a fault")
+    subject.notes.append(_said(done, calls))
 
 
-def _injected(names: list[str], numbers: Iterable[int]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number in numbers:
-        fault, lasting = _WAYS[(number - 1) % len(_WAYS)]
-        how = " and all after it" if lasting else ""
-        where = f"call {number}, {names[number - 1]},{how} failing: {FAULTS[fault]}"
-        yield where, {"by": "fail", "number": number, "fault": fault, "lasting": lasting}
+@dataclass(slots=True)
+class _Done:
+    """How many calls met a fault: in a system call, in a call that Python tells of, and one of the kernel's own."""
+
+    traced: int = 0
+    told: int = 0
+    real: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.traced + self.told + self.real
+
+
+def _said(done: _Done, calls: dict[str, Calls]) -> str:
+    said = []
+    if any(each.traced for each in calls.values()):
+        said.append(f"in {done.traced} of its system calls")
+    if done.told or not said:
+        said.append(f"in {done.told} of the calls that Python tells of")
+    return f"the store met a fault put {' and '.join(said)}, and {done.real} of the kernel"
 
 
 def _real(written: list[list[int]], parts: tuple[float, ...]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -85,15 +111,17 @@ def _real(written: list[list[int]], parts: tuple[float, ...]) -> Iterator[tuple[
     yield "no further file to be opened", {"by": "files"}
 
 
-async def _meets(subject: StoreSubject, title: str, where: str, disturbance: dict[str, Any]) -> bool:
+async def _meets(
+    subject: StoreSubject, title: str, where: str, disturbance: dict[str, Any], *, traced: bool = False
+) -> bool:
     """Whether the call met the fault."""
     is_met = False
     async with subject.scenario(f"{title}, {where}") as s:
         deed = await DEEDS[title](s)
         after: list[Step] = [load_step(deed), {**_SAVE, "run": deed.run_id}, load_step(deed)]
-        came = await play_elsewhere(s, deed, disturbance, where, after)
+        came = await play_elsewhere(s, deed, disturbance, where, after, traced=traced)
         # Of a limit it is only known that it was there; that it was met, an error shows.
-        is_met = bool(came["met"]) and (disturbance["by"] == "fail" or "raised" in came["came"])
+        is_met = bool(came["met"]) and (disturbance["by"] in ("fail", "short") or "raised" in came["came"])
         await _judge(s, deed, came)
     return is_met
 

@@ -15,9 +15,13 @@ __all__ = ["CommitsAtClose", "ForgetsToFlush", "WritesBackWhatItLoaded"]
 
 
 class ForgetsToFlush(AppendOnlyLog):
-    """Leaves lines in Python's own buffer until the file is closed (the kind of agno-agi/agno #6089)."""
+    """Leaves lines in Python's own buffer until the file is closed (the kind of agno-agi/agno #6089).
+
+    On a disk that is full when the buffer is written at last, what it has acknowledged is lost: C04 sees it as well.
+    """
 
     breaks: ClassVar[str | None] = "C02"
+    also_breaks: ClassVar[tuple[str, ...]] = ("C04",)
 
     def append(self, run_id: str, record: dict[str, Any] | None) -> None:
         """Write without a flush, and acknowledge."""

@@ -25,6 +25,7 @@ from n00dles_testing.conformance.scenario import Scenario
 from n00dles_testing.conformance.spread import Points, share, spread
 from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.target import StoreTarget
+from n00dles_testing.tracing import why_not
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
 FILES = correct_stores()[0]
@@ -134,31 +135,33 @@ class Hidden:
 """
 
 
-def test_a_store_whose_calls_python_does_not_tell_of_meets_the_kernel_alone(tmp_path: Path) -> None:
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+def test_a_store_whose_calls_python_does_not_tell_of_is_disturbed_at_its_system_calls(tmp_path: Path) -> None:
     module = tmp_path / "hidden.py"
     module.write_text(HIDDEN)
 
     results = {result.clause: result for result in checked(f"{module}:Hidden")}
 
     assert results["C03"].verdict is Verdict.PASS
-    assert "killed at 0 of 0 calls" in results["C03"].reason
-    assert "inside 7 writes" in results["C03"].reason
-    assert "Python tells of no call to the outside in the first creation" in results["C03"].reason
+    told = re.match(r"killed at (\d+) of (\d+) system calls on its files, and inside 7 writes", results["C03"].reason)
+    assert told is not None, results["C03"].reason
+    assert int(told[1]) == int(told[2]) >= 10
     assert results["C04"].verdict is Verdict.PASS
-    assert results["C04"].reason.startswith("0 calls of the store met a fault put in their way, and ")
+    assert re.match(r"the store met a fault put in [1-9]\d+ of its system calls, and ", results["C04"].reason)
     for clause in ("C05", "C06"):
         assert results[clause].verdict is Verdict.NOT_RUN
         assert "Python does not tell of the calls that the store makes to the outside" in results[clause].reason
 
 
+@pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 def test_it_is_said_how_many_kills_stand_behind_a_pass() -> None:
     [result] = checked(FILES, "C03")
 
     assert result.verdict is Verdict.PASS
-    told = re.match(r"killed at (\d+) of (\d+) calls that the store makes, and inside (\d+) writes", result.reason)
+    told = re.match(r"killed at (\d+) of (\d+) system calls on its files, and inside (\d+) writes", result.reason)
     assert told is not None, result.reason
     tried, points, torn = map(int, told.groups())
-    assert points == tried >= 40
+    assert points == tried >= 20
     assert torn == 7
     assert result.scenarios >= tried + torn
 

@@ -1,0 +1,93 @@
+"""Disturbing a store at each of its calls: the clauses C03 and C04 alone, with many more kills and faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..verdicts import ClauseResult, Verdict
+from .clauses.c04_faults import TITLES
+from .deeds import DEEDS
+from .progress import Progress
+from .registry import select
+from .runner import DEFAULT_LIMIT, open_runner
+from .tally import Tally
+
+__all__ = ["BUDGET", "HOWS", "DisturbanceReport", "deeds_of", "disturb_store"]
+
+BUDGET = 600
+HOWS = {"kill": ("C03",), "fail": ("C04",), "all": ("C03", "C04")}
+"""What can be done to a store, and the clauses that do it."""
+_SECONDS = 3600.0
+"""How long a clause may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbanceReport:
+    """What became of it: the `results` of the clauses, and `tallies`, one for each deed that a clause has disturbed."""
+
+    target: str
+    results: tuple[ClauseResult, ...]
+    tallies: tuple[Tally, ...]
+    notes: tuple[str, ...]
+    seed: int
+    budget: int
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """Whether something was shown, and no fault was found."""
+        return all(each.ok for each in self.results) and any(each.verdict is Verdict.PASS for each in self.results)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain JSON types."""
+        return {
+            "target": self.target,
+            "ok": self.ok,
+            "seed": self.seed,
+            "budget": self.budget,
+            "seconds": self.seconds,
+            "deeds": [each.to_dict() for each in self.tallies],
+            "clauses": [each.to_dict() for each in self.results],
+            "notes": list(self.notes),
+        }
+
+
+def deeds_of(how: str) -> int:
+    """Return how many deeds the clauses of `how` disturb, at most."""
+    return sum(len(DEEDS) if clause == "C03" else len(TITLES) for clause in HOWS[how])
+
+
+def disturb_store(
+    target: str,
+    *,
+    how: str = "all",
+    budget: int = BUDGET,
+    seed: int = 0,
+    limit: float = DEFAULT_LIMIT,
+    progress: Progress | None = None,
+    on_tally: Callable[[Tally], None] | None = None,
+) -> DisturbanceReport:
+    """Kill a store, or have its calls fail (see `HOWS`), at most `budget` times each, and return what came.
+
+    `on_tally` hears of each deed when a clause is through with it. For the rest see `check_store`, which tries each
+    system call with one fault only. Raises `ConfigurationError` if the target cannot be opened.
+    """
+    started = time.monotonic()
+    tallies: list[Tally] = []
+    clauses = select(HOWS[how])
+    results: Sequence[ClauseResult]
+    with open_runner(target, seed=seed, limit=limit, progress=progress) as runner:
+
+        def hear(tally: Tally) -> None:
+            tallies.append(tally)
+            if on_tally is not None:
+                on_tally(tally)
+
+        runner.on_tally = hear
+        results = runner.run(clauses, most=budget, seconds=_SECONDS)
+        notes = (runner.note, *runner.notes())
+    seconds = time.monotonic() - started
+    return DisturbanceReport(target, tuple(results), tuple(tallies), notes, seed, budget, seconds)
