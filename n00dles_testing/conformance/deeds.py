@@ -244,6 +244,8 @@ def _shown(step: Step) -> str:
 
 def expect_no_error(outcome: dict[str, Any], what: str, *, because: str) -> None:
     """Raise `BrokenClause` if a step of `play` has raised."""
+    if "not_called" in outcome:
+        raise BrokenClause(f"{what} was {outcome['not_called']}", (("allowed", "no error"), ("why", because)))
     if "raised" in outcome:
         details = (("allowed", "no error"), ("came", outcome["raised"]), ("why", because))
         raise BrokenClause(f"{what} raised {outcome['raised']}", details)

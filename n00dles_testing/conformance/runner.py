@@ -20,6 +20,7 @@ from .ended import EndedError, Story, not_through
 from .gaps import judge_gaps
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
+from .printed import end_of
 from .processes import HelperProcess, describe_exit
 from .progress import Progress, nobody
 from .registry import Clause, select
@@ -221,7 +222,7 @@ class Runner:
     def notes(self) -> tuple[str, ...]:
         """Return what is worth knowing besides the verdicts."""
         self._stop()
-        printed = self._printed.strip()[-_PRINTED_TAIL:]
+        printed = end_of(self._printed, _PRINTED_TAIL)
         return (*self._not_found_out, *([f"printed while it was checked: {printed}"] if printed else []))
 
     def start(self) -> None:
@@ -328,7 +329,7 @@ class Runner:
             raise _TooSlowError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
         if answer is None:
             status = describe_exit(worker.wait(_TIME_TO_DIE))
-            printed = worker.output().strip()[-_PRINTED_TAIL:]
+            printed = end_of(worker.output(), _PRINTED_TAIL)
             raise ConfigurationError(
                 f"opening {self._target}: its process {status}{f', having printed: {printed}' if printed else ''}."
             )
@@ -407,7 +408,7 @@ class Runner:
 
     def _ended(self, worker: HelperProcess, story: Story) -> EndedError:
         status = describe_exit(worker.wait(_TIME_TO_DIE))
-        printed = worker.output().strip()[-_PRINTED_TAIL:]
+        printed = end_of(worker.output(), _PRINTED_TAIL)
         self._stop()
         return EndedError(f"the store's process {status}", story, [f"printed  {printed}"] if printed else [])
 

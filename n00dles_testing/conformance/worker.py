@@ -41,6 +41,7 @@ from .target import StoreTarget
 __all__ = ["main", "result_of"]
 
 _SHOWN_FINDINGS = 5
+_SHOWN_FRAMES = 4
 
 
 class _Telling:
@@ -187,8 +188,8 @@ async def _judged(clause: Clause, subject: StoreSubject) -> tuple[Verdict, str]:
         return Verdict.VACUOUS, str(nothing)
     except Exception as error:
         # A check that breaks has shown nothing, and must not look as if it had.
-        place = "; ".join(text for _, text in where(error))
-        traceback.print_exc()
+        frames = traceback.extract_tb(error.__traceback__)[-_SHOWN_FRAMES:]
+        place = ", in ".join(f"{frame.filename}:{frame.lineno} {frame.name}" for frame in reversed(frames))
         return Verdict.VACUOUS, f"the check itself broke, please report it: {describe(error)} ({place})"
     return Verdict.PASS, ""
 
