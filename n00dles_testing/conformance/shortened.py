@@ -50,6 +50,8 @@ def _in_a_row(steps: Sequence[str]) -> list[str]:
 
     What raised stays, and what has not returned, the last call, and those of the run that it is about.
     """
+    if not steps:
+        return []
     *before, last = steps
     judged = set(_RUN.findall(last))
     told: list[str] = []

@@ -59,6 +59,10 @@ def test_a_call_that_has_not_returned_stays() -> None:
     )
 
 
+def test_a_story_of_nothing_is_empty() -> None:
+    assert shorten([]) == ()
+
+
 def test_calls_in_a_row_that_are_alike_are_told_once_also_in_a_short_story() -> None:
     cycles = [f"process {70 + number}: open use and close → done" for number in range(8)]
     deletes = [f"process 77: delete('run-4f-c{number}') → acknowledged" for number in range(8)]
