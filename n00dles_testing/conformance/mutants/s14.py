@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from .correct import JSONFiles, merged
 
-__all__ = ["AnswersTheQuestionBefore", "SavesInTheBackground"]
+__all__ = ["AnswersTheQuestionBefore", "SavesInTheBackground", "SavesLaterIfNobodyElseDoes"]
 
 _SOON = 0.05
 _STEPS_OF_A_POOL = 12
@@ -42,6 +42,44 @@ class SavesInTheBackground(JSONFiles):
             stored = self.read(run_id)
             if stored is not None:
                 self.write(run_id, merged(stored, record))
+
+
+class SavesLaterIfNobodyElseDoes(JSONFiles):
+    """Makes a save that was cancelled a moment later, and drops it as soon as there is a newer one, or a delete.
+
+    So nothing lands behind a newer save. But whoever has looked meanwhile was shown a state that then changed by
+    itself, as with a thread that goes on with the work of a cancelled `await asyncio.to_thread(...)`.
+    """
+
+    breaks: ClassVar[str | None] = "S14"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.later: dict[str, dict[str, Any]] = {}
+
+    async def save(self, run_id: str, context: Any) -> None:  # type: ignore[override]
+        """Wait for the turn to write; leave the save for later if that was cancelled."""
+        self.later.pop(run_id, None)
+        record = self.kept(context)
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            self.later[run_id] = record
+            asyncio.get_running_loop().call_later(_SOON, self.save_what_is_left, run_id)
+            raise
+        super().save(run_id, context)
+
+    def save_what_is_left(self, run_id: str) -> None:
+        """Merge what was to be saved with what is stored, unless somebody has saved since."""
+        with self.lock:
+            record, stored = self.later.pop(run_id, None), self.read(run_id)
+            if record is not None and stored is not None:
+                self.write(run_id, merged(stored, record))
+
+    def delete(self, run_id: str) -> None:
+        """Delete the run, and what was left for later."""
+        self.later.pop(run_id, None)
+        super().delete(run_id)
 
 
 class AnswersTheQuestionBefore(JSONFiles):

@@ -9,6 +9,7 @@ from typing import Any
 from n00dles_testing.conformance.mutants.correct import JSONFiles, merged, record_of
 
 SLOW = 0.5
+WORK = 0.05
 
 
 class _Async(JSONFiles):
@@ -49,6 +50,18 @@ class LeavesItsThread(_Async):
                 break
             time.sleep(0.01)
         self.write(run_id, record)
+
+
+class LandsFromItsThread(_Async):
+    """The thread goes on with the work, as `asyncio.to_thread` has it, and writes the whole record, as it was given."""
+
+    async def write_soon(self, run_id: str, record: dict[str, Any]) -> None:
+        await asyncio.to_thread(self.write_whole, run_id, record)
+
+    def write_whole(self, run_id: str, record: dict[str, Any]) -> None:
+        time.sleep(WORK)
+        with self.lock:
+            self.write(run_id, record)
 
 
 class ReturnsAllTheSame(_Async):
