@@ -112,6 +112,16 @@ class TestSizes:
 
         assert found == {"journaled", "strict"}
 
+    def test_a_file_that_was_cut_grows_again(self) -> None:
+        log = Log({"a": b"12345678"})
+        log.truncate("a", 0)
+        log.fsync("a")
+        log.write("a", b"new")
+
+        found = models_with(log, {"a": bytes(3)})
+
+        assert found == {"journaled", "strict"}
+
     def test_a_lost_page_before_a_kept_one_is_a_hole_of_zeros(self) -> None:
         log = Log({"a": b""})
         log.append("a", b"+" * 2 * PAGE)
