@@ -35,6 +35,8 @@ from .tracer import GetTarget
 __all__ = ["KINDS", "Steps", "kind_of", "token_of", "trace_steps", "tracing_here", "why_no_tracing"]
 
 _SIGKILL = -9
+_MOST_SECONDS = 600.0
+"""Long enough for any machine under load: who hangs in one call is ended by whoever waits for a sign of life."""
 _WRITES = ("write", "writev", "pwrite64", "pwritev", "pwritev2")
 _SYNCS = ("fsync", "fdatasync", "sync", "syncfs", "sync_file_range", "msync")
 _SIZES = ("truncate", "ftruncate", "fallocate")
@@ -99,7 +101,7 @@ def trace_steps(
     steps = Steps(target, location, [*before, call, *after])
     disturber = _Disturber(location, disturbance, steps, len(before))
     # A kill loses nothing that was written, so nothing has to wait for the disk.
-    traced = trace(steps.run, location, on_call=disturber, syncs=False)
+    traced = trace(steps.run, location, on_call=disturber, syncs=False, time_limit=_MOST_SECONDS)
     outcomes = steps.outcomes()
     is_killed = traced.status == _SIGKILL and bool(disturber.met) and disturbance["by"] == "kill"
     if not is_killed:
