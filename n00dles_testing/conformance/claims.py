@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -59,15 +59,13 @@ class Claims:
         claimed = _table(form, "claims", where)
         _only_known(claimed, _IN_TABLE, f"[claims] of {where}")
         reader = form.get("reader")
-        if reader is not None and not isinstance(reader, str):
-            raise ConfigurationError(f"{where}: reader is {reader!r}; write module:function, as text")
-        return cls(
-            _level(claimed.get("level"), where),
-            _capabilities(claimed.get("capabilities", []), where),
-            _gaps(_table(form, "known-gaps", where), where),
-            reader,
-            where,
+        level, capabilities, gaps, _ = _all_of(
+            lambda: _level(claimed.get("level"), where),
+            lambda: _capabilities(claimed.get("capabilities", []), where),
+            lambda: _gaps(_table(form, "known-gaps", where), where),
+            lambda: _expect_a_reader(reader, where),
         )
+        return cls(level, capabilities, gaps, reader, where)
 
     @classmethod
     def from_attribute(cls, claimed: object, owner: str) -> Self:
@@ -80,8 +78,11 @@ class Claims:
             return cls()
         where = f"the attribute claims of {owner}"
         _only_known(claimed, _IN_TABLE, where)
-        level, capabilities = claimed.get("level"), claimed.get("capabilities", ())
-        return cls(_level(level, where), _capabilities(capabilities, where), source=where)
+        level, capabilities = _all_of(
+            lambda: _level(claimed.get("level"), where),
+            lambda: _capabilities(claimed.get("capabilities", ()), where),
+        )
+        return cls(level, capabilities, source=where)
 
     def over(self, other: Claims) -> Claims:
         """Return these claims, and those of `other` where these say nothing."""
@@ -114,6 +115,24 @@ def claims_of(owner: object, name: str) -> Claims:
     return Claims.from_attribute(claimed, name)
 
 
+def _all_of(*parts: Callable[[], Any]) -> list[Any]:
+    """Return what each of `parts` returns. Raises one `ConfigurationError` with all that they say is wrong."""
+    found, faults = [], []
+    for part in parts:
+        try:
+            found.append(part())
+        except ConfigurationError as error:
+            faults.append(str(error))
+    if faults:
+        raise ConfigurationError("\n".join(faults))
+    return found
+
+
+def _expect_a_reader(reader: object, where: str) -> None:
+    if reader is not None and not isinstance(reader, str):
+        raise ConfigurationError(f"{where}: reader is {reader!r}; write module:function, as text")
+
+
 def _table(form: Mapping[str, Any], name: str, where: str) -> Mapping[str, Any]:
     table = form.get(name, {})
     if not isinstance(table, Mapping):
@@ -133,6 +152,10 @@ def _only_known(form: Mapping[Any, Any], known: Iterable[str], where: str) -> No
 def _level(level: object, where: str) -> int | None:
     if level is None or (type(level) is int and level in LEVELS):
         return level
+    if isinstance(level, str) and level.strip().isdigit() and int(level) in LEVELS:
+        raise ConfigurationError(
+            f"{where}: the level is the text {level!r}; write a number, without quotes: {int(level)}"
+        )
     known = ", ".join(f"{number} ({name})" for number, (name, _) in LEVELS.items())
     raise ConfigurationError(f"{where}: the level {level!r} is none; there are {known}")
 

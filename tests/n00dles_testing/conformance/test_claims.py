@@ -56,6 +56,7 @@ def test_an_attribute_of_that_name_that_means_something_else_claims_nothing(othe
     [
         ("[claims", "are no TOML: "),
         ("[claims]\nlevel = 5", "the level 5 is none; there are 1 (contract), 2 (crash-safe)"),
+        ('[claims]\nlevel = "2"', "the level is the text '2'; write a number, without quotes: 2"),
         ("[claims]\nlevel = true", "the level True is none"),
         ('[claims]\ncapabilities = "load"', "capabilities is 'load'; write a list of durable, shared"),
         (
@@ -78,6 +79,16 @@ def test_claims_that_mean_nothing_are_refused_before_the_check(text: str, messag
 
     assert message in str(caught.value)
     assert str(tmp_path) in str(caught.value)
+
+
+def test_all_that_is_wrong_in_a_file_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check(tmp_path, '[claims]\nlevel = "2"\ncapabilities = ["lod"]\n[known-gaps]\nS99 = "x"')
+
+    level, capability, gap = str(caught.value).splitlines()
+    assert "write a number, without quotes" in level
+    assert "Did you mean load?" in capability
+    assert "names 'S99'" in gap
 
 
 def test_a_known_gap_is_told_and_fails_nothing(tmp_path: Path) -> None:
