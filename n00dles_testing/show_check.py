@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -191,10 +192,20 @@ def _grade(report: StoreReport) -> Text:
     """Green is for a level; that some clauses found nothing is none."""
     first, _, rest = report.grade.text.partition("\n")
     style = "bold red" if not report.ok else "bold green" if report.grade.level else "bold"
-    passed = sum(result.verdict is Verdict.PASS for result in report.results)
-    count = len(report.results)
-    tried = f"of {count} clause{'' if count == 1 else 's'} tried, {passed} passed in {report.seconds:.1f} s"
-    return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{tried}", "")
+    return Text(f"{one_line(first)}\n", style).append(f"{_one_line_each(rest)}{_counted(report)}", "")
+
+
+def _counted(report: StoreReport) -> str:
+    """Say how many clauses were tried, and how many of them passed; what does not apply was not tried."""
+    count = Counter(result.verdict for result in report.results)
+    tried = len(report.results) - count[Verdict.NOT_APPLICABLE] - count[Verdict.NOT_RUN]
+    said = f"of {tried} clause{'' if tried == 1 else 's'} tried, {count[Verdict.PASS]} passed in {report.seconds:.1f} s"
+    aside = (
+        (Verdict.NOT_APPLICABLE, "does not apply", "do not apply"),
+        (Verdict.NOT_RUN, "was not run", "were not run"),
+    )
+    more = [f"{count[each]} {one if count[each] == 1 else many}" for each, one, many in aside if count[each]]
+    return "; ".join([said, *more])
 
 
 def _one_line_each(text: str) -> str:

@@ -76,6 +76,15 @@ def test_a_long_value_is_cut_in_the_table(monkeypatch: pytest.MonkeyPatch) -> No
     assert "the store's node is '976707a4 976707a4 976707a4 976707a4 9767…', not 'b'" in cell
 
 
+def test_what_does_not_apply_is_not_counted_as_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    aside = [ClauseResult(id_, "a title", Verdict.NOT_APPLICABLE, "in memory", 0, 0.1) for id_ in ("C01", "C02")]
+    not_run = ClauseResult("S13", "a title", Verdict.NOT_RUN, "no time", 0, 0.1)
+
+    text = shown(report_of(passed("S01"), failed("S02", "it is lost"), not_run, *aside), monkeypatch)
+
+    assert "\nof 2 clauses tried, 1 passed in 1.0 s; 2 do not apply; 1 was not run\n" in text
+
+
 def test_a_run_in_which_nothing_passed_says_that_this_is_why_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     report = report_of(failed("S10", "damage is taken for a first run"), claims=Claims(gaps={"S10": "old"}))
 
