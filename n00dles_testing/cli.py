@@ -347,7 +347,8 @@ def explore(
 @main.command(
     epilog=f"""\b
 Examples:
-  n00dles-testing replay eNoljUEKgzAQRa8i2Q5Iqu3GQ5RCF91YKWmc...
+  n00dles-testing replay eNoljUEKgzAQRa8i2Q5Iqu3GQ5RCF91YKWmc...    from explore, or a test of a pipeline
+  n00dles-testing replay s1eNqVj8EKwkAMRP8l51LqSdib-BmlSOymsromZ... from check, clause S17
 
 The token holds the target, the inputs, the store, the mode and the crash points, or a store and a sequence of
 operations, as data; reading it runs nothing. The target is then imported as by explore or check, from the current

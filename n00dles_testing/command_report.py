@@ -25,8 +25,12 @@ __all__ = ["contract", "page_of", "run_report"]
 def run_report(files: Sequence[Path], html_file: Path) -> int:
     """Merge the JSON reports of several stores into one page, and return the exit code.
 
-    Raises `click.UsageError` for a file that is no report of a check, or of another format version.
+    Raises `click.UsageError` for a file that is no report of a check, or of another format version, or named twice.
     """
+    places = [file.resolve() for file in files]
+    for number, file in enumerate(files):
+        if places[number] in places[:number]:
+            raise click.UsageError(f"{file} is named twice; each report is one row of the page, so name it once")
     try:
         reports = [_read(file) for file in files]
     except UnreadableReportError as error:

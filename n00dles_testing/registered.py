@@ -6,8 +6,10 @@ mystore = "mypackage.store:open_store"
 
 from __future__ import annotations
 
+import ast
 import difflib
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 from n00dles.errors import ConfigurationError
@@ -45,8 +47,25 @@ def _registered() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name)}
 
 
+def _factory_in(file: str) -> str:
+    """Return the function of a file that looks like one that opens a store, found without running it."""
+    try:
+        body = ast.parse(Path(file).read_text("utf-8")).body
+    except (OSError, ValueError, SyntaxError):
+        return "open_store"
+    functions = [each.name for each in body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+    functions = [name for name in functions if not name.startswith("_")]
+    likely = [name for name in functions if "open" in name or "store" in name]
+    return next(iter([*likely, *(functions if len(functions) == 1 else [])]), "open_store")
+
+
 def _unknown(name: str, registered: list[str]) -> str:
     known = f"registered are {', '.join(registered)}" if registered else "no package here registers any"
+    if name.endswith(".py"):
+        return (
+            f"{name!r} names a file, and no function in it: write {name}:{_factory_in(name)}, the function that opens "
+            "the store."
+        )
     close = difflib.get_close_matches(name, registered, 1)
     hint = f" Did you mean {close[0]}?" if close else ""
     return (

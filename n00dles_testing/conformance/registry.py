@@ -76,6 +76,12 @@ def implemented() -> tuple[Clause, ...]:
     return tuple(_clauses[id_] for id_ in order if id_ in _clauses)
 
 
+def _with_two_digits(id_: str) -> str:
+    """Return S05 for S5, S-5 and S005."""
+    letter, number = id_[:1], id_[1:].lstrip("-_ 0")
+    return f"{letter}{number.zfill(2)}"
+
+
 def select(ids: Iterable[str] = ()) -> tuple[Clause, ...]:
     """Return the clauses of these ids (any case), or all; in the order of the contract.
 
@@ -85,7 +91,9 @@ def select(ids: Iterable[str] = ()) -> tuple[Clause, ...]:
     known = implemented()
     missing = wanted - {each.id for each in known}
     if missing:
+        meant = [each.id for each in known if each.id in {_with_two_digits(id_) for id_ in missing}]
+        hint = f". Did you mean {', '.join(meant)}? This" if meant else "; this"
         raise KeyError(
-            f"no check for {', '.join(sorted(missing))}; this release checks {', '.join(each.id for each in known)}"
+            f"no check for {', '.join(sorted(missing))}{hint} release checks {', '.join(each.id for each in known)}"
         )
     return tuple(each for each in known if not wanted or each.id in wanted)

@@ -67,5 +67,6 @@ def _unpacked(body: str) -> object:
         raise
     except (zlib.error, RecursionError, ValueError) as error:
         raise BadTokenError(
-            f"this is no token of a state machine, or a damaged one ({type(error).__name__}); copy all of it."
+            "this is no token that a failure of S17 has printed, or a damaged one; copy all of what stands after "
+            "`replay`."
         ) from error

@@ -250,7 +250,9 @@ def test_a_story_says_how_many_operations_it_has(plan: Plan, title: str) -> None
     assert finding.story[0] == f"scenario {title}"
 
 
-@pytest.mark.parametrize(("token", "message"), [("s1nonsense", "is no token of a state machine"), ("s1", "cut short")])
+@pytest.mark.parametrize(
+    ("token", "message"), [("s1nonsense", "is no token that a failure of S17 has printed"), ("s1", "cut short")]
+)
 def test_a_token_that_is_none_ends_with_a_clear_error(token: str, message: str) -> None:
     done = CliRunner().invoke(main, ["replay", token])
 
