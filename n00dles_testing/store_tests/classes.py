@@ -75,7 +75,7 @@ class ClauseFunction(pytest.Function):
             originalname=function.originalname,
         )
         if test.clause is not None:
-            mark(test, test.clause, known_gaps(test.cls.known_gaps, ""))
+            mark(test, test.clause, known_gaps(test.cls.known_gaps, ""), f"known_gaps of {test.cls.__name__}")
         return test
 
     def reportinfo(self) -> tuple[Path, int, str]:

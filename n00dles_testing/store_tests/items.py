@@ -16,7 +16,7 @@ from ..conformance.capabilities import Capability
 from ..conformance.claims import Claims
 from ..conformance.registry import Clause, implemented, select
 from .claims import TITLE, check_claims
-from .outcome import check_item, known_gap, told_interrupts
+from .outcome import DECLARED_GAP, check_item, known_gap, told_interrupts
 from .runners import StoreRunners, UnusableTargetError
 
 __all__ = ["ClaimsItem", "ClauseItem", "StoreCollector", "StoreItems", "known_gaps", "mark", "place_of"]
@@ -75,7 +75,7 @@ class StoreCollector(pytest.Collector):
         for clause in implemented():
             item: ClauseItem = ClauseItem.from_parent(self, name=clause.id)
             item.clause = clause
-            mark(item, clause, self.gaps)
+            mark(item, clause, self.gaps, str(self.config.getoption("n00dles_claims")))
             yield item
         claims: ClaimsItem = ClaimsItem.from_parent(self, name="claims")
         yield claims
@@ -120,11 +120,12 @@ class ClaimsItem(pytest.Item):
         return f"<Claims: {TITLE}>"
 
 
-def mark(item: pytest.Item, clause: Clause, gaps: Mapping[str, str]) -> None:
-    """Give an item the marker of its level, and that of a known gap if it is one."""
+def mark(item: pytest.Item, clause: Clause, gaps: Mapping[str, str], where: str) -> None:
+    """Give an item the marker of its level, and that of a known gap if it is one, declared in `where`."""
     item.add_marker(getattr(pytest.mark, f"n00dles_level{clause.level}"))
     if clause.id in gaps:
         item.add_marker(known_gap(gaps[clause.id]))
+        item.stash[DECLARED_GAP] = (gaps[clause.id], where)
 
 
 def known_gaps(declared: Mapping[str, str], where: str) -> dict[str, str]:

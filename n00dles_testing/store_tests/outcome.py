@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 
+from ..conformance.gaps import GapState, judge_gaps
 from ..conformance.grade import counts_for
 from ..conformance.out_of_band import COMPARED_IN
 from ..conformance.registry import Clause
@@ -18,10 +19,22 @@ from ..report.escape import escaped, one_line
 from ..verdicts import ClauseResult, Verdict
 from .runners import StoreRunners, UnusableTargetError
 
-__all__ = ["PROPERTY", "BrokenClause", "check_item", "claimed_level", "known_gap", "open_for", "told_interrupts"]
+__all__ = [
+    "DECLARED_GAP",
+    "PROPERTY",
+    "BrokenClause",
+    "check_item",
+    "claimed_level",
+    "known_gap",
+    "open_for",
+    "told_interrupts",
+]
 
 PROPERTY = "n00dles_"
 """Starts the names of all properties."""
+
+DECLARED_GAP = pytest.StashKey[tuple[str, str]]()
+"""The reason of a known gap, and where it is declared."""
 
 _SKIPPED = (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN)
 
@@ -48,8 +61,14 @@ def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Call
         raise _cannot_be_checked(target, error) from None
     item.user_properties += [(PROPERTY + name, value) for name, value in _properties(target, clause, result)]
     item.user_properties += claimed_level(runner)
+    reason, where = item.stash.get(DECLARED_GAP, ("", ""))
+    gaps = judge_gaps({clause.id: reason} if reason else {}, [result], where)
+    item.user_properties += [(f"{PROPERTY}gap", gap.reason) for gap in gaps if gap.state is GapState.KNOWN]
     if fault := _fault_of_reader(runner.read, clause, result):
         pytest.fail(f"{clause.id}  {one_line(fault)}", pytrace=False)
+    for gap in gaps:
+        if not gap.ok:
+            pytest.fail(one_line(gap.text), pytrace=False)
     if result.verdict is Verdict.PASS:
         item.add_report_section("call", "n00dles", escaped(result.reason))
     elif result.verdict in _SKIPPED:

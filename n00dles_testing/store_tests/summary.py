@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from ..conformance.claims import Claims
 from ..conformance.contract import level_title
@@ -27,11 +27,13 @@ def sentences(items: Iterable[Mapping[str, str]], *, was_stopped: bool = False) 
     denied = {item[f"{PROPERTY}target"] for item in items if item.get(f"{PROPERTY}denied")}
     not_reached = unreached(items)
     said = []
+    gaps = {(item[f"{PROPERTY}target"], item[f"{PROPERTY}clause"]) for item in items if item.get(f"{PROPERTY}gap")}
     for target, results in _results(items).items():
+        known = {clause for of, clause in gaps if of == target}
         faults = ["claims FAIL"] if target in denied else []
         faults += [not_reached[target]] if target in not_reached else []
         is_clean = not faults and all(result.verdict in _CLEAN for result in results)
-        said.append((f"{target}: {'; '.join([_sentence(results, was_stopped=was_stopped), *faults])}", is_clean))
+        said.append((f"{target}: {'; '.join([_sentence(results, known, was_stopped=was_stopped), *faults])}", is_clean))
     return said
 
 
@@ -71,10 +73,13 @@ def _results(items: Iterable[Mapping[str, str]]) -> dict[str, list[ClauseResult]
     return {target: list(found.values()) for target, found in results.items()}
 
 
-def _sentence(results: list[ClauseResult], *, was_stopped: bool) -> str:
-    by_verdict = {verdict: [each.clause for each in results if each.verdict is verdict] for verdict in Verdict}
-    passed = len(by_verdict.pop(Verdict.PASS))
-    others = [f"{', '.join(ids)} {verdict.value}" for verdict, ids in by_verdict.items() if ids]
+def _sentence(results: list[ClauseResult], known: Collection[str], *, was_stopped: bool) -> str:
+    gap = f"FAIL (known gap{'' if len(known) == 1 else 's'})"
+    by_verdict: dict[str, list[str]] = {name: [] for name in (*(each.value for each in Verdict), gap)}
+    for each in results:
+        by_verdict[gap if each.clause in known else each.verdict.value].append(each.clause)
+    passed = len(by_verdict.pop(Verdict.PASS.value))
+    others = [f"{', '.join(ids)} {verdict}" for verdict, ids in by_verdict.items() if ids]
     found = "; ".join([f"{passed} clause{'' if passed == 1 else 's'} passed", *others])
     return f"{found}; {_level(results, was_stopped=was_stopped)}"
 
