@@ -118,14 +118,14 @@ class Content:
 
     def first_difference(self, other: Content) -> int | None:
         """Return the offset of the first byte that differs, the smaller size if one ends there, None if they equal."""
-        if self.digest() == other.digest():
-            return None
         for index in sorted(self._blocks.keys() | other._blocks.keys()):
             mine, theirs = (blocks[index].data if index in blocks else b"" for blocks in (self._blocks, other._blocks))
+            if mine == theirs:
+                continue
             mine, theirs = mine.ljust(BLOCK, b"\0"), theirs.ljust(BLOCK, b"\0")
             if mine != theirs:
                 return index * BLOCK + next(at for at in range(BLOCK) if mine[at] != theirs[at])
-        return min(self.size, other.size)
+        return None if self.size == other.size else min(self.size, other.size)
 
     def write_to(self, path: str) -> None:
         """Make a new real file of this content, with its holes. FileExistsError if there is one."""
