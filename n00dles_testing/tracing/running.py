@@ -63,7 +63,8 @@ def trace(
     program = filter_program(machine)
     libc()
     for stream in (sys.stdout, sys.stderr):
-        stream.flush()  # else the child would print it again
+        if stream is not None:
+            stream.flush()  # else the child would print it again
     go, told = os.pipe(), os.pipe()
     child = _fork()
     if child == 0:
