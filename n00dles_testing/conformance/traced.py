@@ -59,8 +59,8 @@ def kind_of(call: TracedCall) -> str:
 
 
 def token_of(number: int) -> str:
-    """Return what a step is called in marks, and to a person, who counts from 1."""
-    return f"call {number + 1}"
+    """Return what a step is called in marks: its number as a person counts, from 1."""
+    return str(number + 1)
 
 
 async def why_no_tracing(subject: StoreSubject) -> str | None:
@@ -123,8 +123,8 @@ def trace_steps(
 class Steps:
     """Steps to be done in a traced fork, with `Player`. Of each it is told what came of it, also if the fork is killed.
 
-    `at` is the number of the step that is being done, from 0; None between two steps. `marks` get "INV call 3" when the
-    third one begins (see `token_of`), and "ACK call 3" when it has returned without an error.
+    `at` is the number of the step that is being done, from 0; None between two steps. `marks` get "INV 3" when the
+    third one begins (see `token_of`), and "ACK 3" when it has returned without an error.
     """
 
     def __init__(self, target: GetTarget, location: str, steps: Sequence[Step], marks: Marks | None = None) -> None:

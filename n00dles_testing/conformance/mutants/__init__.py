@@ -18,6 +18,9 @@ __all__ = ["Mutant", "all_mutants", "correct_stores", "left_out"]
 _SEES_ALL = ("S17",)
 """Clauses that do what every other one does, and so may see what any of them sees."""
 
+_SEEN_BY_POWER_LOSS = ("P01", "P02", "P03")
+"""Clauses that may see what those about kills and faults see: who does not survive a kill survives no power loss."""
+
 _CORRECT = {
     "correct:JSONFiles": None,
     "correct:AppendOnlyLog": None,
@@ -43,7 +46,8 @@ class Mutant:
 
     def let_pass_by(self, clauses: Iterable[str]) -> tuple[str, ...]:
         """Return those of the clauses that must let it pass."""
-        return tuple(each for each in clauses if each not in self.caught_by and each not in _SEES_ALL)
+        sees_as_well = (*_SEES_ALL, *(_SEEN_BY_POWER_LOSS if self.breaks.startswith("C") else ()))
+        return tuple(each for each in clauses if each not in self.caught_by and each not in sees_as_well)
 
 
 def all_mutants() -> tuple[Mutant, ...]:

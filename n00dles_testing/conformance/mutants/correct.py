@@ -209,26 +209,33 @@ class FilesWithRevisions(JSONFiles):
 class AppendOnlyLog:
     """All runs in memory, and in one file to which each change is appended as a line.
 
-    A delete writes the file anew without the run, so that nothing of it is left. After an error nobody knows what the
-    file holds, so it is read anew.
+    A line counts by its end, which is written when the rest of it is on the disk: after a power loss a part of what was
+    not synced may be there, in any order. A delete writes the file anew without the run, so that nothing of it is left.
+    After an error nobody knows what the file holds, so it is read anew, and written anew: a sync that has failed may
+    have lost what the next one takes for written.
     """
 
     breaks: ClassVar[str | None] = None
 
     def __init__(self, folder: str) -> None:
         self.path = Path(folder) / "runs.log"
-        self.lock = threading.RLock()
-        self.read_file()
+        # Between two processes as well: what one has begun to write is no torn line for the other.
+        self.lock = FolderLock(self.path.parent)
+        with self.lock:
+            self.read_file()
 
-    def read_file(self) -> None:
+    def read_file(self, *, after_an_error: bool = False) -> None:
         """Read what is there, cut off a line that a crash or an error has torn, and open the file to append."""
         self.runs: dict[str, dict[str, Any]] = {}
         if self.path.exists():
             text = self.path.read_text()
             self.replay(text)
-            if text and not text.endswith("\n"):
+            if after_an_error or (text and not text.endswith("\n")):
                 # The next line would be part of the one that is torn.
                 replace_file(self.path, text[: text.rfind("\n") + 1])
+        else:
+            self.path.touch()
+            sync_folder(self.path.parent)
         self.file = self.path.open("a")
         self.is_sound = True
 
@@ -239,7 +246,7 @@ class AppendOnlyLog:
             if not self.is_sound:
                 with suppress(OSError):  # what is left to be written is as lost as the rest
                     self.file.close()
-                self.read_file()
+                self.read_file(after_an_error=True)
             self.is_sound = False
             yield
             self.is_sound = True
@@ -271,10 +278,11 @@ class AppendOnlyLog:
         self.file.close()
 
     def append(self, run_id: str, record: dict[str, Any] | None) -> None:
-        """Append one line and sync it."""
-        self.file.write(json.dumps([run_id, record]) + "\n")
-        self.file.flush()
-        os.fsync(self.file.fileno())
+        """Append one line and sync it, and then its end."""
+        for text in (json.dumps([run_id, record]), "\n"):
+            self.file.write(text)
+            self.file.flush()
+            os.fsync(self.file.fileno())
         self.apply(run_id, record)
 
     def apply(self, run_id: str, record: dict[str, Any] | None) -> None:

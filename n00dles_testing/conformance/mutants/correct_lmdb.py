@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +33,11 @@ class LMDBRuns:
 
     def __init__(self, folder: str) -> None:
         self.folder = Path(folder)
-        with self.opened():
-            sync_folder(self.folder)  # LMDB makes its files, and does not sync where they are named
+        with self.lock():
+            if not (self.folder / "data.mdb").exists():
+                # LMDB would write its first pages in place, of which a power loss may leave a part.
+                with self.written_aside():
+                    pass
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
         """Read the run's entries, or write its first one."""
@@ -60,20 +62,11 @@ class LMDBRuns:
                     transaction.put(key, value)
 
     def delete(self, run_id: str) -> None:
-        """Delete the run's entries, and copy what is left to a new file: LMDB keeps the bytes of the old pages."""
-        aside = self.folder / "aside"
-        shutil.rmtree(aside, ignore_errors=True)
-        with self.opened() as environment:
-            with environment.begin(write=True) as transaction:
-                for key, _ in list(_entries(transaction, run_id)):
-                    transaction.delete(key)
-            aside.mkdir()
-            environment.copy(str(aside), compact=True)
-            with (aside / "data.mdb").open("rb") as copied:
-                os.fsync(copied.fileno())
-            (aside / "data.mdb").replace(self.folder / "data.mdb")
-            aside.rmdir()
-            sync_folder(self.folder)
+        """Copy all entries but those of the run to a new file: LMDB keeps the bytes of the old pages."""
+        with self.opened() as environment, environment.begin() as old, self.written_aside() as new:
+            for key, value in old.cursor():
+                if not key.startswith(_key(run_id)):
+                    new.put(key, value)
 
     def read(self, transaction: lmdb.Transaction[bytes], run_id: str) -> dict[str, Any]:
         """Return the stored record."""
@@ -85,10 +78,31 @@ class LMDBRuns:
         """Wait for the lock, and open the environment."""
         import lmdb
 
+        with self.lock(), lmdb.open(str(self.folder), map_size=_LARGEST_FILE) as environment:
+            yield environment
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Wait for the lock on a file beside the environment."""
         with (self.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            with lmdb.open(str(self.folder), map_size=_LARGEST_FILE) as environment:
-                yield environment
+            yield
+
+    @contextmanager
+    def written_aside(self) -> Iterator[lmdb.Transaction[bytes]]:
+        """Fill a new file by one transaction, and put it in place of the old one when all of it is on the disk."""
+        import lmdb
+
+        aside = self.folder / "aside"
+        shutil.rmtree(aside, ignore_errors=True)
+        aside.mkdir()
+        with lmdb.open(str(aside), map_size=_LARGEST_FILE) as environment:
+            with environment.begin(write=True) as transaction:
+                yield transaction
+            environment.sync(True)
+        (aside / "data.mdb").replace(self.folder / "data.mdb")
+        shutil.rmtree(aside)
+        sync_folder(self.folder)
 
 
 def _key(run_id: str, place: int | None = None) -> bytes:

@@ -60,7 +60,9 @@ class CarriesItsConnectionAcrossAFork:
         """Switch to a write-ahead log; SQLite does not wait by itself while another process does that."""
         try:
             return bool(self.connection.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",))
-        except sqlite3.OperationalError:
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error):
+                raise
             return False
 
     def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:

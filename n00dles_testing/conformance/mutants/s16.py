@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import threading
 from pathlib import Path
 from typing import ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles, replace_file
+from .correct import AppendOnlyLog, JSONFiles, replace_file, sync_folder
 from .correct_sqlite import SQLiteRollback
 
 __all__ = [
@@ -80,6 +81,9 @@ class WritesAHeaderAfterALook(AppendOnlyLog):
         if not path.exists() or not path.stat().st_size:
             with path.open("a") as file:
                 file.write("version 1\n")
+                file.flush()
+                os.fsync(file.fileno())
+            sync_folder(path.parent)
         super().__init__(folder)
 
     def replay(self, text: str) -> None:

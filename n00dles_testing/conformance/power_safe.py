@@ -1,0 +1,176 @@
+"""What the clauses about power loss have in common: which stores they are about, and how a finding is told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..powerloss.faults_found import FaultKind
+from ..powerloss.models import MODELS
+from .child import TracingProcedure
+from .durability import require_durable
+from .expect import BrokenClause, MisuseError, NotApplicableError, UnknownOutcomeError
+from .power_loss import lose_power, lose_power_after_failed_syncs
+from .power_workload import Workload, everything_once, saved_again
+from .scenario import Scenario
+from .subject import StoreSubject
+from .traced import token_of, why_no_tracing
+
+__all__ = ["REQUIRED", "STRICTEST", "expect_none", "failed_syncs", "power_losses", "states_tried", "strictly"]
+
+REQUIRED = ("kill", "ext4", "journaled")
+"""The models under which a store must be whole."""
+STRICTEST = "strict"
+"""The model that is tried as well, and told as a note."""
+_ATTEMPTS = 2
+_MOST = 300
+"""How many states of one recording are judged under one model. With N00DLES_PROFILE=deep there is no such bound."""
+_NO_BOUND = 1_000_000
+_MOST_AFTER_A_FAILED_SYNC = 30
+_PART_OF_THE_TIME = 0.15
+"""Of the time for a clause, each model may take so much."""
+
+Came = dict[str, Any]
+
+
+async def power_losses(subject: StoreSubject) -> tuple[Workload, Came]:
+    """Return the workload `everything_once`, and what `lose_power` found: two clauses ask for the same.
+
+    Raises for a store that the clauses are not about, or that cannot be tried: see `_expect_shown`.
+    """
+    models = (*REQUIRED, STRICTEST)
+    bounds = _bounds(subject, _MOST)
+
+    async def find_out() -> tuple[Workload, Came]:
+        workload = everything_once(subject.fresh_run_id(), subject.fresh_run_id())
+        return workload, await _came(subject, lose_power, workload, models, bounds)
+
+    await _require_files(subject)
+    workload, came = await subject.once("power losses", find_out)
+    _expect_shown(came)
+    return workload, came
+
+
+async def failed_syncs(subject: StoreSubject) -> tuple[Workload, Came]:
+    """Return the workload `saved_again`, and what `lose_power_after_failed_syncs` found. Raises as `power_losses`."""
+    await _require_files(subject)
+    workload = saved_again(subject.fresh_run_id())
+    bounds = {**_bounds(subject, _MOST_AFTER_A_FAILED_SYNC), "recoveries": 0}
+    came = await _came(subject, lose_power_after_failed_syncs, workload, REQUIRED[-1:], bounds)
+    _expect_shown(came)
+    return workload, came
+
+
+def expect_none(
+    s: Scenario, workload: Workload, report: Came, kinds: Sequence[FaultKind], told: Sequence[str] = ()
+) -> None:
+    """Raise `BrokenClause` with the first finding of these kinds under one model, told as a story.
+
+    `told` is what became of each step; without it, all are acknowledged.
+    """
+    finding = next(_of_kinds(report, kinds), None)
+    s.judged()
+    if finding is None:
+        return
+    outcomes = list(told) or ["acknowledged"] * len(workload.steps)
+    for number, (title, outcome) in enumerate(zip(workload.titles(), outcomes, strict=True)):
+        token = token_of(number)
+        if token not in finding["invoked"]:
+            break
+        has_returned = token in finding["acknowledged"] or outcome != "acknowledged"
+        s.tell(f"call {token}: {title} → {outcome if has_returned else 'the power fails before it returns'}")
+    s.location = None  # nothing of this lies there
+    details = [
+        ("on disk", ", ".join(finding["on_disk"]) or "no file"),
+        *(("lost", text) for text in finding["lost"][:_SHOWN_LOSSES]),
+        ("found", f"in {finding['count']} of {report['tried']} states that the disk may hold then ({report['model']})"),
+        *(("then", text) for text in finding["details"]),
+        ("allowed", _ALLOWED[FaultKind(finding["kind"])]),
+        ("came", finding["message"]),
+        ("why", finding["words"]),
+    ]
+    raise BrokenClause(
+        f"{finding['kind']} after a power loss ({report['model']}): {finding['message']}", tuple(details)
+    )
+
+
+_SHOWN_LOSSES = 6
+_SAVED = "what the last acknowledged call has left, or would have left the one that was going on"
+_ALLOWED = {
+    FaultKind.CORRUPT: "that it opens and loads",
+    FaultKind.UNSTABLE: "that it loads the same again, also when it is opened once more",
+    FaultKind.RECOVERY: "the same as after the first power loss",
+    FaultKind.WEDGED: "that the next save works",
+    FaultKind.LOST_ACK: _SAVED,
+    FaultKind.PHANTOM: _SAVED,
+    FaultKind.MIXED: _SAVED,
+}
+"""What must be, whatever the disk holds."""
+
+
+def _of_kinds(report: Came, kinds: Sequence[FaultKind]) -> Iterator[Came]:
+    return (finding for finding in report["findings"] if finding["kind"] in kinds)
+
+
+def states_tried(reports: Sequence[Came]) -> str:
+    """Say how many states were tried under each model that is required."""
+    parts = [f"{_tried(report)} ({report['model']})" for report in reports if report["model"] in REQUIRED]
+    return f"states of the disk tried: {', '.join(parts)}"
+
+
+def strictly(reports: Sequence[Came], kinds: Sequence[FaultKind]) -> str:
+    """Say how the store does under the strictest model, of which no level depends."""
+    (report,) = (report for report in reports if report["model"] == STRICTEST)
+    found = ", ".join(f"{finding['kind']} in {finding['count']}" for finding in _of_kinds(report, kinds))
+    return f"{STRICTEST} ({MODELS[STRICTEST].about}): {found or 'no fault'} of {_tried(report)} states"
+
+
+def _tried(report: Came) -> str:
+    return str(report["tried"]) if report["at_least"] is None else f"{report['tried']} of at least {report['at_least']}"
+
+
+def _bounds(subject: StoreSubject, most: int) -> Came:
+    budget = _NO_BOUND if os.environ.get("N00DLES_PROFILE") == "deep" else most
+    return {"budget": budget, "seconds": subject.seconds * _PART_OF_THE_TIME, "seed": subject.seed}
+
+
+async def _require_files(subject: StoreSubject) -> None:
+    """Return if the store keeps runs and its calls can be traced. Raises `NotApplicableError` or `MisuseError`."""
+    await require_durable(subject)
+    if why := await why_no_tracing(subject):
+        raise MisuseError(f"system calls cannot be traced: {why}")
+
+
+async def _came(
+    subject: StoreSubject, procedure: TracingProcedure, workload: Workload, models: Sequence[str], bounds: Came
+) -> Came:
+    """Run a procedure on a fresh location; once more, if the workload comes out wrong undisturbed."""
+    came: Came = {}
+    for _ in range(_ATTEMPTS):
+        came = {"wrong": "the process ended"}
+        async with subject.probe("power losses") as s, s.elsewhere(tracing=True) as other:
+            try:
+                came = await other.perform(procedure, workload=workload.to_dict(), models=list(models), bounds=bounds)
+            except BrokenClause as broken:
+                came = {"wrong": broken.message}
+        if "wrong" not in came:
+            break
+    return came
+
+
+def _expect_shown(came: Came) -> None:
+    """Raise `UnknownOutcomeError` if the calls do not tell what happened, `MisuseError` if it was wrong undisturbed.
+
+    And `NotApplicableError` if nothing was written in the location, which the trace proves.
+    """
+    if "unfollowable" in came:
+        raise UnknownOutcomeError(f"which states the disk may hold cannot be told: {came['unfollowable']}")
+    if "wrong" in came:
+        raise MisuseError(
+            f"the store's calls come out wrong without a power loss, see S01–S12 and C01: {came['wrong']}"
+        )
+    if not came["operations"]:
+        raise NotApplicableError(
+            "the store writes no file in its location: creations, saves and a delete of it were traced, and made none"
+        )
