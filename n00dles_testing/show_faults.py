@@ -74,8 +74,8 @@ def print_report(console: Console, report: DisturbanceReport) -> None:
             print_line(console, Text(f"     {one_line(result.reason)}", "dim"))
     tried = sum(each.tried for each in report.tallies)
     style = "bold green" if report.ok else "bold red"
-    said = "no fault found" if report.ok else "a fault was found, or nothing was shown"
-    print_line(console, Text(f"{said}: {tried} kills and faults in {report.seconds:.1f} s", style))
+    said = f"{one_line(report.conclusion)} ({tried} kills and faults in {report.seconds:.1f} s)"
+    print_line(console, Text(said, style))
 
 
 def _table(tallies: Iterable[Tally]) -> Table:

@@ -37,15 +37,28 @@ class DisturbanceReport:
     seconds: float
 
     @property
+    def conclusion(self) -> str:
+        """What may be concluded, in a few words; what nobody could try is no good news."""
+        if any(each.verdict is Verdict.FAIL for each in self.results):
+            return "a fault was found"
+        if untried := list(dict.fromkeys(title for each in self.results for title in each.untried)):
+            more = f" and {len(untried) - 1} more" if untried[1:] else ""
+            return f"{untried[0]}{more} comes out wrong undisturbed: n00dles-testing check says how"
+        if not all(each.ok for each in self.results):
+            return "something was not shown"
+        return "no fault found" if any(each.verdict is Verdict.PASS for each in self.results) else "nothing was tried"
+
+    @property
     def ok(self) -> bool:
-        """Whether something was shown, and no fault was found."""
-        return all(each.ok for each in self.results) and any(each.verdict is Verdict.PASS for each in self.results)
+        """Whether all was tried that there was to try, and no fault was found."""
+        return self.conclusion == "no fault found"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
         return {
             "target": self.target,
             "ok": self.ok,
+            "conclusion": self.conclusion,
             "seed": self.seed,
             "budget": self.budget,
             "seconds": self.seconds,

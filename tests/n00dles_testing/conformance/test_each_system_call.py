@@ -11,7 +11,7 @@ import pytest
 
 from n00dles_testing.conformance import check_store
 from n00dles_testing.conformance.deeds import DEEDS, undisturbed_deeds
-from n00dles_testing.conformance.disturbing import disturb_store
+from n00dles_testing.conformance.disturbing import DisturbanceReport, disturb_store
 from n00dles_testing.conformance.moments import Calls, Moment, calls_of_deeds, faults, kills
 from n00dles_testing.conformance.mutants import correct_stores
 from n00dles_testing.conformance.nursery import Nursery
@@ -19,7 +19,7 @@ from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.tally import Tally
 from n00dles_testing.conformance.target import StoreTarget
 from n00dles_testing.tracing import why_not
-from n00dles_testing.verdicts import Verdict
+from n00dles_testing.verdicts import ClauseResult, Verdict
 
 FILES = correct_stores()[0]
 SAVE = "a later save"
@@ -193,6 +193,33 @@ def test_a_budget_bounds_the_disturbances_and_each_deed_is_told() -> None:
     limits = sum(tally.tried for tally in heard) - 6
     assert 0 < limits <= 12
     assert report.to_dict()["deeds"][0]["verdict"] == "PASS"
+
+
+RESULTS = {
+    "PASS": ClauseResult("C03", "…", Verdict.PASS, scenarios=1),
+    "FAIL": ClauseResult("C03", "…", Verdict.FAIL),
+    "VACUOUS": ClauseResult("C03", "…", Verdict.VACUOUS),
+    "NOT RUN": ClauseResult("C03", "…", Verdict.NOT_RUN),
+    "in part": ClauseResult("C04", "…", Verdict.PASS, scenarios=1, untried=(SAVE,)),
+}
+
+
+@pytest.mark.parametrize(
+    ("results", "conclusion"),
+    [
+        (["PASS"], "no fault found"),
+        (["PASS", "NOT RUN"], "no fault found"),
+        (["NOT RUN"], "nothing was tried"),
+        (["PASS", "VACUOUS"], "something was not shown"),
+        (["PASS", "in part"], f"{SAVE} comes out wrong undisturbed: n00dles-testing check says how"),
+        (["FAIL", "in part"], "a fault was found"),
+    ],
+)
+def test_only_what_was_tried_and_found_clean_ends_well(results: list[str], conclusion: str) -> None:
+    report = DisturbanceReport("memory://", tuple(RESULTS[name] for name in results), (), (), 0, 6, 1.0)
+
+    assert report.conclusion == conclusion
+    assert report.ok == (conclusion == "no fault found")
 
 
 _OPENING = ("the first creation on a location",)
