@@ -12,19 +12,30 @@ from .subject import StoreSubject
 __all__ = ["keeps_nothing", "keeps_runs", "require_durable"]
 
 _INPUTS = {"probe": "first"}
+_ANOTHER_PROCESS = ("address ", "a process of its own ")
+_WHAT_IS_NOT_DONE = {
+    "C03": "that one was not killed, only its client",
+    "C04": "faults were put into its client only",
+    "C06": "that one was not killed, only its client",
+}
+"""What a PASS of a clause does not say of a store whose work another process does."""
 _OTHER_INPUTS = {"probe": "second"}
 
 
 async def require_durable(subject: StoreSubject) -> None:
     """Return if the store keeps runs, or at least tries to, so that its crash clauses can be checked.
 
-    Another process saves a run while it is watched; then this one looks for it. Raises `NotApplicableError` if this one
+    Another process saves a run while it is watched; then this one looks for it. That it has talked to a third process
+    there is noted by the clauses that kill or disturb it. Raises `NotApplicableError` if this one
     finds nothing *and* the other touched nothing outside its memory: no file, database, connection, process, and
     nothing in the location. A store that writes and whose data is not found goes on to its checks, and fails them.
     Raises `MisuseError` if that cannot be told from a factory that opens somewhere else each time, or if this system
     does not show what a C library opens.
     """
     found, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
+    beyond = [what for what in touched if what.startswith(_ANOTHER_PROCESS)]
+    if beyond and subject.clause in _WHAT_IS_NOT_DONE:
+        subject.notes.append(f"the store talks to another process ({beyond[0]}): {_WHAT_IS_NOT_DONE[subject.clause]}")
     if found:
         return
     if not touched and not is_proof:
@@ -64,6 +75,7 @@ async def _probe(subject: StoreSubject) -> tuple[bool, list[str], bool]:
         await other.save(run_id, {"probe": "kept"})
         await other.close()
         touched, is_proof = await other.touched()
+        touched = [what.replace(f"{s.location}{os.sep}", "") for what in touched]
         return await _finds(s, run_id), [*touched, *_files_in(s)], is_proof
     # The probe met a fault: whatever it was, the store does try.
     return True, [], False

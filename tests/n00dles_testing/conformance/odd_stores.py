@@ -92,3 +92,12 @@ class KeepsSpecialFiles(JSONFiles):
 class KeepsSpecialFilesAndForgets(KeepsSpecialFiles):
     def save(self, run_id: str, context: Any) -> None:
         pass
+
+
+class TalksToAServer(JSONFiles):
+    """Tells a server of each save, over a connection of its own."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        super().save(run_id, context)
+        with socket.create_connection(("127.0.0.1", int(os.environ["PORT_OF_A_SERVER"]))):
+            pass

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 import sys
 from pathlib import Path
 
 import pytest
 
 from n00dles_testing.conformance import StoreReport, check_store, select
+from n00dles_testing.conformance.durability import require_durable
 from n00dles_testing.conformance.ended import STEPS_OF_A_JOURNAL, Story
 from n00dles_testing.conformance.records import difference, show
 from n00dles_testing.conformance.runner import open_runner
 from n00dles_testing.verdicts import Verdict
+
+from .test_what_counts import subject_in
 
 STORES = Path(__file__).with_name("odd_stores.py")
 
@@ -130,3 +135,36 @@ def test_a_story_names_a_socket_a_pipe_and_a_link_as_what_they_are() -> None:
 
     [on_disk] = [line for line in result.findings[0].story if line.startswith("on disk")]
     assert "owner (link), server.socket (socket), wake-up (named pipe)" in on_disk
+
+
+@pytest.mark.parametrize(
+    ("clause", "note"),
+    [
+        ("C03", ["that one was not killed, only its client"]),
+        ("C04", ["faults were put into its client only"]),
+        ("C01", []),
+    ],
+)
+def test_that_a_server_was_not_killed_with_its_client_is_noted(
+    clause: str, note: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = subject_in(tmp_path, f"{STORES}:TalksToAServer")
+    subject.clause = clause
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("PORT_OF_A_SERVER", str(port))
+        asyncio.run(require_durable(subject))
+        subject.nursery().close()
+
+    told = f"the store talks to another process (address ('127.0.0.1', {port})): "
+    assert subject.notes == [f"{told}{text}" for text in note]
+
+
+def test_that_nobody_else_is_talked_to_is_not_noted(tmp_path: Path) -> None:
+    subject = subject_in(tmp_path)
+    subject.clause = "C03"
+
+    asyncio.run(require_durable(subject))
+    subject.nursery().close()
+
+    assert subject.notes == []
