@@ -174,7 +174,11 @@ class _DuckDb:
         import duckdb
 
         self._connection: Any = duckdb.connect(os.path.join(folder, "value.duckdb"), config={"threads": 1})
-        self._connection.execute("CREATE TABLE IF NOT EXISTS line (place INTEGER PRIMARY KEY, text VARCHAR)")
+        try:
+            self._connection.execute("CREATE TABLE IF NOT EXISTS line (place INTEGER PRIMARY KEY, text VARCHAR)")
+        except BaseException:
+            self._connection.close()
+            raise
 
     def load(self) -> Loaded:
         rows = self._connection.execute("SELECT text FROM line ORDER BY place").fetchall()
