@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from n00dles_testing.exits import INTERRUPTED
 from n00dles_testing.powerloss.calibration import ROWS, Calibrated, Row, calibrate_number
 from n00dles_testing.powerloss.models import MODELS
 from n00dles_testing.report.terminal import StepDisplay, console_for
@@ -48,7 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     tried, left_out = _those_that_can_be(rows)
     began = time.monotonic()
-    done = _calibrated(console, tried, options.jobs, seed=options.seed)
+    try:
+        done = _calibrated(console, tried, options.jobs, seed=options.seed)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
     console.print(_table(done))
     if options.rows:
         _print_stories(console, done)

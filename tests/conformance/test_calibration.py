@@ -119,3 +119,19 @@ def line_of(text: str, title: str) -> list[str]:
     line = next((line for line in text.splitlines() if line.startswith(f"| {title} | ")), None)
     assert line is not None, HOW
     return line.strip("| ").split(" | ")[1:]
+
+
+def test_ctrl_c_ends_it_in_good_order(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*given: object, **options: object) -> Iterator[Calibrated]:
+        yield made_up(0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "_in_processes", interrupted)
+
+    code = command.main(["--results", str(results)])
+
+    assert code == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert not results.exists()
