@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .correct import JSONFiles
 
 __all__ = [
+    "CutsTextsIntoChunks",
     "DropsWhatLooksEmpty",
     "KeepsAHundredNodes",
     "KeepsAHundredRuns",
     "KeepsAThousandNodes",
+    "KeepsWhatNoneOverwrites",
+    "MergesIntoWhatWasThere",
+    "MovesWhatCompletesAgain",
     "OrdersByName",
+    "RoundsEmbeddings",
     "RoundsToDoubles",
     "StripsTexts",
+    "WritesOneBatch",
 ]
 
 _PAGE = 100
+_CHUNK = 65_536
+_BATCH = 2_000
+_VECTOR = 256
 
 
 class DropsWhatLooksEmpty(JSONFiles):
@@ -106,6 +116,102 @@ class RoundsToDoubles(JSONFiles):
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write the record with every whole number as the nearest double."""
         super().write(run_id, _each(record, lambda value: int(float(value)) if type(value) is int else value))
+
+
+class WritesOneBatch(JSONFiles):
+    """Inserts the rows of a save as one batch, of 2000 at most, and acknowledges a larger save all the same."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record with the first batch of what is new in it."""
+        stored = self.read(run_id) or record
+        late = {node for node in record["order"] if node not in stored["completed"]}
+        late -= set([node for node in record["order"] if node in late][:_BATCH])
+        kept = [node for node in record["order"] if node not in late]
+        super().write(
+            run_id, {**record, "order": kept, "completed": {node: record["completed"][node] for node in kept}}
+        )
+
+
+class KeepsWhatNoneOverwrites(JSONFiles):
+    """`SET output = COALESCE(excluded.output, output)`: a step done again that returns None keeps the old one."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, and what was there where an output is None."""
+        stored = self.read(run_id) or record
+        outputs = {node: _or(output, stored["completed"].get(node)) for node, output in record["completed"].items()}
+        super().write(run_id, {**record, "completed": outputs})
+
+
+class MergesIntoWhatWasThere(JSONFiles):
+    """`SET output = output || excluded.output`: of a dict that a step gives again, the keys that are gone stay."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, with dicts that are merged into those that were there."""
+        stored = self.read(run_id) or record
+        outputs = {node: _merged(stored["completed"].get(node), output) for node, output in record["completed"].items()}
+        super().write(run_id, {**record, "completed": outputs})
+
+
+class MovesWhatCompletesAgain(JSONFiles):
+    """`INSERT OR REPLACE`, and `ORDER BY rowid`: a node that gets another output becomes the last one."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, with the nodes at its end whose output is another one than before."""
+        stored = (self.read(run_id) or record)["completed"]
+        moved = [node for node in record["order"] if node in stored and stored[node] != record["completed"][node]]
+        super().write(run_id, {**record, "order": [*(n for n in record["order"] if n not in moved), *moved]})
+
+
+class CutsTextsIntoChunks(JSONFiles):
+    """Keeps long texts as rows of 64 KB, and decodes each alone: a character that lies across a border is gone."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record with its long texts cut into chunks, and put together again."""
+        super().write(run_id, {**record, "completed": _each(record["completed"], _chunked)})
+
+
+class RoundsEmbeddings(JSONFiles):
+    """Keeps a long list of floats as a vector of single precision, as databases for vectors do."""
+
+    breaks: ClassVar[str | None] = "S02"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record with its vectors rounded."""
+        outputs = {node: _vector(output) for node, output in record["completed"].items()}
+        super().write(run_id, {**record, "completed": outputs})
+
+
+def _or(output: Any, before: Any) -> Any:
+    return before if output is None else output
+
+
+def _merged(before: Any, output: Any) -> Any:
+    return {**before, **output} if isinstance(before, dict) and isinstance(output, dict) else output
+
+
+def _chunked(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    raw = value.encode("utf-8", "surrogatepass")
+    if len(raw) <= _CHUNK:
+        return value
+    return "".join(raw[at : at + _CHUNK].decode("utf-8", "ignore") for at in range(0, len(raw), _CHUNK))
+
+
+def _vector(output: Any) -> Any:
+    if isinstance(output, list) and len(output) >= _VECTOR and all(type(part) is float for part in output):
+        return list(array("f", output))
+    return output
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -441,3 +441,59 @@ class LosesWhatThreadsSave:
 
     async def delete(self, run_id: str) -> None:
         self.runs.pop(run_id, None)
+
+
+class _Bends(JSONFiles):
+    """Changes what it writes, in a way that only long texts or names show."""
+
+    def bent(self, record: dict[str, Any]) -> dict[str, Any]:
+        return record
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        super().write(run_id, self.bent(record))
+
+
+class MakesLineEndsOne(_Bends):
+    """Keeps long texts in a file that is opened as text."""
+
+    def bent(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "completed": {node: self.read_back(output) for node, output in record["completed"].items()}}
+
+    def read_back(self, output: Any) -> Any:
+        if not isinstance(output, str) or len(output) < 10_000:
+            return output
+        return output.replace("\r\n", "\n").replace("\r", "\n")
+
+
+class CutsInputs(_Bends):
+    """Keeps an input in a column of 65 535 characters that cuts."""
+
+    def bent(self, record: dict[str, Any]) -> dict[str, Any]:
+        inputs = {name: value[:65_535] if isinstance(value, str) else value for name, value in record["inputs"].items()}
+        return {**record, "inputs": inputs}
+
+
+class CutsNamesOfInputs(_Bends):
+    """Keeps the name of an input in a column of 64 characters that cuts."""
+
+    def bent(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "inputs": {name[:64]: value for name, value in record["inputs"].items()}}
+
+
+class RefusesLongInputs(JSONFiles):
+    """Has no room for long inputs, and says so."""
+
+    def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        if any(len(name) + len(str(value)) > 64 for name, value in inputs.items()):
+            raise ValueError("an input has more than 64 characters")
+        return super().load_or_create(run_id, inputs)
+
+
+class KeepsTwoHundredRuns(JSONFiles):
+    """Removes all but the 200 newest runs when it is opened."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        runs = sorted(self.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        for path in runs[:-200]:
+            path.unlink()

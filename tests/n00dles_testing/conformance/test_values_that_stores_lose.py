@@ -65,3 +65,26 @@ def test_a_lost_value_is_told_as_the_calls_and_the_difference(mutant: str, scena
 
     assert (finding.story[0], finding.message) == (scenario, message)
     assert any("save(" in line and line.endswith("→ acknowledged") for line in finding.story)
+
+
+@pytest.mark.parametrize(
+    ("store", "scenario"),
+    [
+        ("MakesLineEndsOne", "scenario an output, or a refusal: 100 KB of lines that end with CRLF, CR and LF"),
+        ("CutsInputs", "scenario inputs, or a refusal: 100 KB of lines that end with CRLF, CR and LF"),
+        ("CutsNamesOfInputs", "scenario inputs, or a refusal: names that differ behind 64 characters"),
+        ("KeepsTwoHundredRuns", "scenario 210 runs beside each other"),
+    ],
+)
+def test_what_only_long_texts_long_names_or_many_runs_show_is_found(store: str, scenario: str) -> None:
+    result = s02_of(hostile(store))
+
+    assert result.verdict is Verdict.FAIL
+    assert result.findings[0].story[0] == scenario
+
+
+def test_inputs_that_are_too_long_may_be_refused_and_the_report_says_so() -> None:
+    result = s02_of(hostile("RefusesLongInputs"))
+
+    assert result.verdict is Verdict.PASS
+    assert "the store refuses to create a run with names that differ behind 255 characters" in result.reason
