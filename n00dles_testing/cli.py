@@ -155,6 +155,55 @@ def check(
 @main.command(
     epilog=f"""\b
 Examples:
+  n00dles-testing powerloss sqlite:///runs.db
+  n00dles-testing powerloss tests/my_store.py:open_store --model ext4 --json powerloss.json
+
+\b
+Models, each of which is required but strict:
+  kill       the process is killed and the machine stays up
+  ext4       ext4 as it is mounted by default
+  journaled  XFS, or ext4 with noauto_da_alloc
+  strict     nothing but what POSIX promises
+
+System calls are traced on Linux, where the kernel permits it, without root and without strace; elsewhere nothing is
+tried, and the output says so.
+
+{_EXIT_CODES}"""
+)
+@click.argument("target")
+@click.option(
+    "--model",
+    "models",
+    multiple=True,
+    type=click.Choice(["kill", "ext4", "journaled", "strict"]),
+    help="Only this model of what a disk keeps. May be repeated. Default: all, and syncs that fail.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    default=600,
+    show_default=True,
+    metavar="N",
+    help="At most N states of the disk under each model; of more a sample is tried.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample.")
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
+def powerloss(target: str, json_file: Path | None, **options: Any) -> None:
+    """Lose the power of a state store at every moment, and open it on all that the disk may hold then.
+
+    TARGET is what check takes. A few calls of the store are traced: two runs are created, saved, closed, opened again,
+    saved, and one deleted. From the record every state is made that the disk may hold if the power fails at any moment,
+    and in each the store must open, load what it has acknowledged, and save on. Then each sync fails once. These are
+    the clauses P01, P02 and P03, which check tries with fewer states.
+    """
+    from .command_powerloss import run_powerloss
+
+    raise SystemExit(run_powerloss(target, options, json_file))
+
+
+@main.command(
+    epilog=f"""\b
+Examples:
   n00dles-testing faults sqlite:///runs.db
   n00dles-testing faults mypackage.store:open_store --how fail --json faults.json
   n00dles-testing faults tests/my_store.py:open_store --how kill --budget 100 --seed 7

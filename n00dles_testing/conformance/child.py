@@ -150,17 +150,17 @@ _ALIVE_SECONDS = 0.05
 _told_at = 0.0
 
 
-def still_alive() -> None:
+def still_alive(**news: Any) -> None:
     """Tell that a call of the store has ended, for a procedure of many calls: each may take the time of one.
 
-    What is told too soon after the last time is not told. May be called in any thread.
+    What is told too soon after the last time is not told. May be called in any thread. `news` are told with it.
     """
     global _told_at  # noqa: PLW0603 - there is one for a process, as there is one conversation
     now = time.monotonic()
     if _channels and now - _told_at > _ALIVE_SECONDS:
         _told_at = now
         with suppress(BrokenPipeError):
-            _channels[-1].send({"alive": True})
+            _channels[-1].send({"alive": True, **news})
 
 
 def die(words: dict[str, Any]) -> NoReturn:

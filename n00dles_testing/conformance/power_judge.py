@@ -22,6 +22,7 @@ from ..powerloss.models import Model
 from ..powerloss.recording import Recording
 from ..powerloss.state import State
 from ..powerloss.tree import Tree
+from .child import still_alive
 from .power_opened import OpenedStore
 from .power_workload import AFTERWARDS, Workload
 from .records import Record, difference
@@ -169,6 +170,7 @@ class PowerJudge:
         if is_new or self._remembers:
             self._in_new.add(key)
         self._looks += 1
+        still_alive()
         if folder is not None:
             self._seen[key] = self._examiner.examine(folder, last=last)
         else:

@@ -16,11 +16,9 @@ from errno import EIO
 from typing import Any
 
 from ..powerloss.exploring import PowerLossFinding, PowerLossReport, explore_power_loss
-from ..powerloss.faults_found import Fault
 from ..powerloss.models import MODELS
 from ..powerloss.operations import Marked, Sync, SyncAll
 from ..powerloss.recording import Recording, Unfollowable, record
-from ..powerloss.state import State
 from ..tracing import Fail, Injection, Marks, TracedCall
 from ..tracing.unsynced import skip_syncs
 from .child import still_alive
@@ -166,11 +164,12 @@ class _Played:
             return explore_power_loss(
                 recording,
                 MODELS[name],
-                _alive_while(judge.under(MODELS[name])),
+                judge.under(MODELS[name]),
                 budget=bounds.budget,
                 seconds=bounds.seconds,
                 seed=bounds.seed,
                 folder=os.path.join(folder, "state"),
+                on_state=lambda tried: still_alive(about=name, tried=tried),
             )
 
         try:
@@ -197,14 +196,6 @@ class _Played:
 
 def _alive_at_each(call: TracedCall, number: int) -> None:
     still_alive()
-
-
-def _alive_while(judge: Callable[[str, State], Fault | None]) -> Callable[[str, State], Fault | None]:
-    def judging(folder: str, state: State) -> Fault | None:
-        still_alive()
-        return judge(folder, state)
-
-    return judging
 
 
 def _wrong(workload: Workload, recording: Recording, outcomes: Sequence[dict[str, Any]]) -> str | None:

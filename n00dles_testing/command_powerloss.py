@@ -1,0 +1,44 @@
+"""`n00dles-testing powerloss`: from what is typed to what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from n00dles.errors import ConfigurationError
+
+from .conformance.losing_power import lose_power_of
+from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
+from .report.json_file import json_text, written_whole
+from .report.terminal import StepDisplay, console_for, print_notes
+from .show_powerloss import PowerLossProgress, print_report
+from .terminated import cleaning_up_at_sigterm
+
+__all__ = ["run_powerloss"]
+
+_CLEANED_UP = "the store's processes are ended and the temporary folder is removed"
+
+
+def run_powerloss(target: str, options: Mapping[str, Any], json_file: Path | None = None) -> int:
+    """Lose a store's power, show what came, and return the exit code; `options` are those of `lose_power_of`.
+
+    Raises `click.ClickException` for a target that cannot be used.
+    """
+    console = console_for()
+    try:
+        with cleaning_up_at_sigterm(_CLEANED_UP), StepDisplay(console, "states of the disk") as display:
+            found = lose_power_of(target, on_state=PowerLossProgress(target, display).on_state, **options)
+    except ConfigurationError as error:
+        raise UnusableError(str(error)) from error
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; {_CLEANED_UP}", err=True)
+        return INTERRUPTED
+    print_report(console, found)
+    is_written = True
+    if json_file is not None:
+        is_written, said = written_whole(json_file, json_text("powerloss", found.to_dict()))
+        print_notes(console, [said])
+    return PASSED if found.ok and is_written else FAILED
