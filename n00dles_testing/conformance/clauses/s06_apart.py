@@ -4,25 +4,14 @@ from __future__ import annotations
 
 from ..expect import BrokenClause
 from ..ids import IdGroup, groups_of_ids, ids_of_lengths, paths
+from ..node_names import NO_REFUSALS, SEPARATORS, are_apart, groups_of_names
+from ..node_names import paths as names_that_are_paths
 from ..records import Record, show
+from ..refusals import save_or_refusal
 from ..registry import clause
 from ..scenario import Handle, Scenario, describe, message_of, where
 from ..subject import StoreSubject
 from ..surroundings import Surroundings
-
-_NO_REFUSALS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    IndexError,
-    KeyError,
-    NameError,
-    NotImplementedError,
-    RecursionError,
-    TypeError,
-)
-"""Errors that a program meets in itself: whoever gets one does not know that it was the id."""
 
 
 @clause("S06", level=1, title="runs are apart, whatever their ids are")
@@ -38,6 +27,10 @@ async def runs_are_apart(subject: StoreSubject) -> None:
     A refusal counts if `load_or_create` raises it, before any node was paid for, and if it stays: a `KeyError`, a
     `TypeError` or the like is no refusal. The report names what is refused.
 
+    Nodes are tried likewise: within a run, names that differ so little, that are paths, or that a store may have for
+    its own (`head`, `.lock`, `order`) are different nodes, or are refused by an error that names the node; and a node
+    `b:c` of run `a` is not the node `c` of run `a:b`, whatever stands between the two.
+
     What cannot be seen from outside is a key that is too short for chance: of 24 bits of a hash, two of five thousand
     ids are likely to be one. Nobody knows which ids without the store's own function, and so many would cost too much.
 
@@ -47,8 +40,14 @@ async def runs_are_apart(subject: StoreSubject) -> None:
     """
     for group in groups_of_ids(subject.fresh_run_id()):
         await _a_group(subject, group)
+    for group in groups_of_names():
+        async with subject.scenario(f"names of nodes that differ by {group.title}") as s:
+            await are_apart(s, group)
+    for sign in SEPARATORS:
+        await _id_and_name_are_joined(subject, sign)
     if subject.target.takes_location:
         await _paths(subject)
+        await _names_that_are_paths(subject)
         await _a_group(subject, ids_of_lengths(subject.fresh_run_id(), subject.draw))
         return
     subject.notes.append("ids that are paths, or short, were not tried: the store takes no location")
@@ -73,6 +72,33 @@ async def _paths(subject: StoreSubject) -> None:
             await _are_apart(s, handles, control)
         finally:
             around.expect_untouched(because="a run's id is a name, and leads nowhere")
+
+
+async def _names_that_are_paths(subject: StoreSubject) -> None:
+    async with subject.scenario("names of nodes that are paths") as s:
+        await s.open()
+        around = Surroundings(s)
+        try:
+            await are_apart(s, names_that_are_paths(str(around.root)))
+        finally:
+            around.expect_untouched(because="a node's name is a name, and leads nowhere")
+
+
+async def _id_and_name_are_joined(subject: StoreSubject, sign: str) -> None:
+    """What one key holds of both must tell where the id ends."""
+    async with subject.scenario(f"run `a` with node `b{show(sign)[1:-1]}c`, beside run `a{show(sign)[1:-1]}b`") as s:
+        base, odd = subject.fresh_run_id(), f"b{sign}c"
+        first, second = await s.create({"topic": "cats"}, base), await s.creates_or_refuses({}, f"{base}{sign}b")
+        if isinstance(second, Exception):
+            return
+        if await save_or_refusal(s, first, {odd: "of the first run"}) is not None:
+            return
+        await s.save(second, {"c": "of the second run"})
+
+        await s.expect_acknowledged(base, because="the other run's node has another name, and another run")
+        await s.expect_acknowledged(second.run_id, because="the other run's node has another name, and another run")
+        await s.delete(base)
+        await s.expect_acknowledged(second.run_id, because="only the other run was deleted")
 
 
 async def _create_all(s: Scenario, group: IdGroup, around: Surroundings | None = None) -> list[Handle]:
@@ -110,7 +136,7 @@ async def _stay_refused(s: Scenario, group: IdGroup, refused: dict[str, Exceptio
 
 
 def _is_a_clear_refusal(run_id: str, error: Exception) -> None:
-    if isinstance(error, _NO_REFUSALS) or not message_of(error):
+    if isinstance(error, NO_REFUSALS) or not message_of(error):
         details = (*where(error), ("allowed", "a run of its own, or an error that says what is wrong with the id"))
         why = (("came", describe(error)), ("why", "who gets this error does not learn that it was the run's id"))
         raise BrokenClause(f"the id {show(run_id)} raised {describe(error)}", (*details, *why))

@@ -221,12 +221,12 @@ class Player:
             )
 
     def _outputs(self, nodes: Sequence[Sequence[Any]], grip: _Grip) -> dict[str, Any]:
-        """Return what is completed; a name that the worker has completed already gets a sign."""
+        """Return what is completed; a name that the worker has completed already gets an x behind it."""
         outputs: dict[str, Any] = {}
         for name, form in nodes:
             node = name
             while node in outputs or node in grip.worker.completed:
-                node += "+"
+                node += "x"
             outputs[node] = value_of(form)
             if "hostile" in form:
                 grip.worker.is_refusable = True
@@ -247,7 +247,7 @@ class Player:
         for grip, form in zip(grips, node_forms, strict=True):
             [(node, output)] = self._outputs([form], grip).items()
             while any(node in (name, *other.worker.completed) for other, name, _ in saves):
-                node += "+"
+                node += "x"
             saves.append((grip, node, output))
         ends = await save_in_one_loop(self._scenario, [(grip.handle, node, output) for grip, node, output in saves])
         self._model.overlapped(

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles
+from .correct import AppendOnlyLog, JSONFiles, replace_file
 
 __all__ = [
     "CleansFileNames",
     "CutsLongIds",
+    "CutsLongNames",
     "DeletesWhatIsLike",
     "IgnoresCase",
     "IgnoresCaseWhenItReads",
+    "JoinsIdAndName",
+    "NamesFilesLikeNodes",
     "NormalizesIds",
+    "NormalizesNames",
     "UsesIdsAsPaths",
 ]
 
 _VARCHAR = 100
+_NAME = 255
 
 
 class UsesIdsAsPaths(JSONFiles):
@@ -99,3 +106,70 @@ class IgnoresCaseWhenItReads(AppendOnlyLog):
         super().replay(text)
         index = {run_id.upper(): (run_id, record) for run_id, record in self.runs.items()}
         self.runs = dict(index.values())
+
+
+class NormalizesNames(JSONFiles):
+    """Brings the names of nodes to one Unicode form, and drops the spaces around them: two nodes become one."""
+
+    breaks: ClassVar[str | None] = "S06"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record under the clean names."""
+        super().write(run_id, _renamed(record, lambda node: unicodedata.normalize("NFC", node).strip() or node))
+
+
+class CutsLongNames(JSONFiles):
+    """A `VARCHAR(255)` for the names of nodes that cuts what is too long: of two that begin alike one is lost."""
+
+    breaks: ClassVar[str | None] = "S06"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record under the names as far as there is room."""
+        super().write(run_id, _renamed(record, lambda node: node[:_NAME]))
+
+
+class NamesFilesLikeNodes(JSONFiles):
+    """Writes a copy of each output into a file with the name of the node: `../x` leaves the folder."""
+
+    breaks: ClassVar[str | None] = "S06"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, and the copies of the outputs that can be written."""
+        super().write(run_id, record)
+        for node, output in record["completed"].items():
+            if node.startswith("../") and "/" not in node[3:]:
+                (self.folder / node).write_text(json.dumps(output))
+
+
+class JoinsIdAndName(JSONFiles):
+    """Keeps each output under `id:node`, as keys of Redis are made: node `b:c` of run `a` is node `c` of run `a:b`."""
+
+    breaks: ClassVar[str | None] = "S06"
+
+    def read(self, run_id: str) -> Any:
+        """Return the record with what is kept under the keys of its nodes."""
+        record = super().read(run_id)
+        if record is not None:
+            kept = self.outputs()
+            record["completed"] = {
+                node: kept.get(f"{run_id}:{node}", record["completed"][node]) for node in record["order"]
+            }
+        return record
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, and those of its outputs that have a key with more than one `:`."""
+        new = {f"{run_id}:{node}": output for node, output in record["completed"].items()}
+        new = {key: output for key, output in new.items() if key.count(":") > 1}
+        super().write(run_id, record)
+        if new:
+            replace_file(self.folder / "outputs", json.dumps({**self.outputs(), **new}))
+
+    def outputs(self) -> dict[str, Any]:
+        """Return the outputs by their keys."""
+        path = self.folder / "outputs"
+        return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _renamed(record: dict[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
+    outputs = {rename(node): output for node, output in record["completed"].items()}
+    return {**record, "completed": outputs, "order": list(outputs)}

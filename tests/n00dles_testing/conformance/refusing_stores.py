@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from n00dles_testing.conformance.mutants.correct import new_record, record_of
+from n00dles_testing.conformance.mutants.correct import JSONFiles, new_record, record_of
 
 
 class OneConnectionOfOneThread:
@@ -50,3 +51,22 @@ class RefusesEverySave:
 
     def delete(self, run_id: str) -> None:
         self.runs.pop(run_id, None)
+
+
+class RefusesOddNames(JSONFiles):
+    """Has room for names of nodes that are made of ASCII letters, digits, `_` and `-`, and says so."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        for node in context.order:
+            if not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", node):
+                raise ValueError(f"run {run_id!r} was not saved: the name of node {node!r} is more than a word")
+        super().save(run_id, context)
+
+
+class RefusesOddNamesWithoutAWord(JSONFiles):
+    """Likewise, and does not say which node it is."""
+
+    def save(self, run_id: str, context: Any) -> None:
+        if any(not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", node) for node in context.order):
+            raise ValueError("400 Bad Request")
+        super().save(run_id, context)

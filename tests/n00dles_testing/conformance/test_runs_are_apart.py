@@ -19,6 +19,7 @@ from n00dles_testing.verdicts import ClauseResult, Verdict
 from .test_what_counts import subject_in
 
 HOSTILE = Path(__file__).parent / "hostile_stores.py"
+REFUSING = Path(__file__).parent / "refusing_stores.py"
 MUTANTS = "n00dles_testing.conformance.mutants.s06"
 
 
@@ -131,3 +132,33 @@ def test_a_store_that_takes_no_location_is_not_asked_for_paths() -> None:
 
     assert result.verdict is Verdict.PASS
     assert result.reason == "ids that are paths, or short, were not tried: the store takes no location"
+
+
+def test_names_of_nodes_may_be_refused_and_no_clause_takes_that_for_a_fault() -> None:
+    report = check_store(f"{REFUSING}:RefusesOddNames", clauses=["S02", "S03", "S04", "S06", "S17"])
+
+    assert {result.clause: result.verdict for result in report.results} == dict.fromkeys(
+        ("S02", "S03", "S04", "S06", "S17"), Verdict.PASS
+    )
+    reasons = {result.clause: result.reason for result in report.results}
+    assert "names of nodes that differ by a separator (ValueError)" in reasons["S06"]
+
+
+def test_a_refusal_that_does_not_name_the_node_is_a_fault() -> None:
+    result = s06_of(f"{REFUSING}:RefusesOddNamesWithoutAWord")
+
+    assert result.verdict is Verdict.FAIL
+    assert "of a node raised ValueError: 400 Bad Request" in result.findings[0].message
+
+
+@pytest.mark.parametrize(
+    ("mutant", "scenario"),
+    [
+        ("NormalizesNames", "scenario names of nodes that differ by white space"),
+        ("CutsLongNames", "scenario names of nodes that differ by their last character, of up to 1000"),
+        ("NamesFilesLikeNodes", "scenario names of nodes that are paths"),
+        ("JoinsIdAndName", "scenario run `a` with node `b:c`, beside run `a:b`"),
+    ],
+)
+def test_nodes_that_are_mixed_up_are_told_by_what_their_names_differ_in(mutant: str, scenario: str) -> None:
+    assert s06_of(f"{MUTANTS}:{mutant}").findings[0].story[0] == scenario
