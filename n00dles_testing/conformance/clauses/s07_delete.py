@@ -14,6 +14,8 @@ from ..subject import StoreSubject
 
 _ROUNDS = 8
 _LARGE = 4_000
+_SIZES = (20_000, 300_000)
+"""In bytes: outputs that some stores keep outside the record."""
 
 
 @clause("S07", level=1, title="a deleted run is gone, alone and for good")
@@ -23,10 +25,12 @@ async def deleted_is_gone(subject: StoreSubject) -> None:
     It may be repeated, and asked for a run that was never there. All of it: every version that was saved, every node of
     a run of 1100 (more than a page of a database's answers, or a batch of its deletions), and every byte. A text that
     is in the inputs and outputs of the run, and was found in the files of the location before, must be in none of them
-    once the store is closed: whoever asks for a deletion often has a duty to delete. A worker that still has the run in
-    hand and saves it afterwards, or at that moment, is refused, or its save changes nothing; a run of the same id that
-    is created then is new, and the worker's outputs are not in it. (A store without revisions cannot tell a worker of
-    the old run from one of the new, and is not asked to.)
+    once the store is closed, also where it was in a large output that another one has replaced: whoever asks for a
+    deletion often has a duty to delete. What the run shares with another one, as a large output that is the same in
+    both, stays there for the other. A worker that still has the run in hand and saves it afterwards, or at that moment,
+    is refused, or its save changes nothing; a run of the same id that is created then is new, and the worker's outputs
+    are not in it. (A store without revisions cannot tell a worker of the old run from one of the new, and is not asked
+    to.)
 
     Seen in: langchain-ai/langgraph #7206 (a late save after a delete brings the run back), langchain-ai/langgraph #8300
     (a delete takes other runs with it).
@@ -35,6 +39,8 @@ async def deleted_is_gone(subject: StoreSubject) -> None:
     await _again(subject)
     await _every_version(subject)
     await _every_byte(subject)
+    for size in _SIZES:
+        await _the_same_output(subject, size)
     await _a_long_run(subject)
     await _a_late_save(subject)
     await _a_late_save_after_reopening(subject)
@@ -96,6 +102,8 @@ async def _every_byte(subject: StoreSubject) -> None:
         gone = await s.create({"topic": token})
         await s.save(gone, {"researcher": {"facts": [f"fact {token}"]}})
         await s.save(gone, {"writer": f"{token} " * _LARGE})
+        await s.save(gone, {"writer": f"another {token} " * _LARGE, "critic": f"on {token} " * (_LARGE // 8)})
+        await s.save(gone, {"critic": f"once more on {token} " * (_LARGE // 8)})
         await s.save(gone, {"editor": f"short {token}"})
         await s.close()
         if not files_with(s.location, token):
@@ -113,6 +121,23 @@ async def _every_byte(subject: StoreSubject) -> None:
             )
         if await s.keeps_after_reopening(stays.run_id):
             await _is_gone(s, gone.run_id)
+
+
+async def _the_same_output(subject: StoreSubject, size: int) -> None:
+    async with subject.scenario(f"runs with the same output of {size} bytes, and one of them is deleted") as s:
+        control = await _run(s)
+        output = {"text": f"{subject.draw.token()} " * (size // 9)}
+        first, second = await s.create(), await s.create()
+        for handle in (first, second):
+            await s.save(handle, {"researcher": output, "writer": output})
+
+        await s.delete(first.run_id)
+
+        again = await s.expect_acknowledged(second.run_id, because=f"only {first.run_id!r} was deleted")
+        await s.save(again, {"writer": "another text"})
+        await s.expect_acknowledged(second.run_id, because="another node keeps the output that this one had")
+        if await s.keeps_after_reopening(control.run_id):
+            await s.expect_acknowledged(second.run_id, because="the store was opened again, and kept another run")
 
 
 async def _a_long_run(subject: StoreSubject) -> None:

@@ -12,6 +12,8 @@ from ..scenario import Handle, Scenario
 from ..subject import StoreSubject
 
 _INPUTS = {"topic": "cats"}
+_LARGE = (20_000, 300_000)
+"""In bytes: what some stores keep outside the record, and write before they compare."""
 
 
 @clause("S08", level=1, title="a save from an older state takes nothing away")
@@ -20,10 +22,10 @@ async def stale_saves(subject: StoreSubject) -> None:
 
     Two workers load one run, each completes a node and saves. A store that keeps a revision refuses the second one; a
     store that keeps none may take it, if the record then holds both nodes. What may never happen is that a completed
-    node which was acknowledged disappears: it would be called, and paid for, again. That holds for a worker that is
-    one save behind or many, that tries again, that has completed the same node with another output, that saves nothing
-    new, and that has loaded the run before the store was opened again. Whoever was refused loads the run again, and
-    goes on.
+    node which was acknowledged disappears: it would be called, and paid for, again. That holds for a worker that is one
+    save behind or many, that tries again, that has completed the same node with another output (also one of 20 or 300
+    KB, which a store may keep outside the record), that saves nothing new, and that has loaded the run before the store
+    was opened again. Whoever was refused loads the run again, and goes on.
 
     Seen in: google/adk-python #4751 and #3717 (a check of timestamps, then reload-and-write; two servers lost events),
     langchain-ai/langgraph #8796 (a late worker forks the run).
@@ -32,6 +34,8 @@ async def stale_saves(subject: StoreSubject) -> None:
     await _two_workers(subject, ends)
     await _many_saves_behind(subject, ends)
     await _the_same_node(subject, ends)
+    for size in _LARGE:
+        await _the_same_large_node(subject, ends, size)
     await _nothing_new(subject, ends)
     await _five_workers_in_turn(subject, ends)
     await _loaded_before_reopening(subject, ends)
@@ -70,6 +74,17 @@ async def _the_same_node(subject: StoreSubject, ends: Counter[str]) -> None:
         await s.save(first, {"researcher": "purr", "writer": "On Cats"})
 
         await _stale_save(s, second, {"researcher": "meow"}, ends)
+        await _goes_on(s, first.run_id)
+
+
+async def _the_same_large_node(subject: StoreSubject, ends: Counter[str], size: int) -> None:
+    """The late one completes a node that is there, and one that is not."""
+    async with subject.scenario(f"two workers complete the same node with outputs of {size} bytes") as s:
+        first = await s.create(_INPUTS)
+        second = await s.load(first.run_id)
+        await s.save(first, {"researcher": "purr " * (size // 5), "writer": "On Cats"})
+
+        await _stale_save(s, second, {"researcher": "meow " * (size // 5), "critic": "hiss " * (size // 5)}, ends)
         await _goes_on(s, first.run_id)
 
 

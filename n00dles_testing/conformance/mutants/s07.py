@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles, merged, new_record
+from .correct import AppendOnlyLog, JSONFiles, merged, new_record, replace_file
+from .outputs_aside import OutputsAside
 
 __all__ = [
     "ASaveBringsItBack",
     "DeletesOneBatch",
     "DeletesTheLastVersion",
     "LeavesALineInTheLog",
+    "LeavesReplacedOutputs",
     "MissesWhatIsGone",
+    "SharesLargeOutputs",
     "TakesItsGroupAlong",
 ]
 
@@ -55,7 +58,7 @@ class DeletesTheLastVersion(JSONFiles):
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Keep the version that was there, and replace it."""
         if self.path(run_id).exists():
-            self.backup(run_id).write_bytes(self.path(run_id).read_bytes())
+            replace_file(self.backup(run_id), self.path(run_id).read_text())
         super().write(run_id, record)
 
     def read(self, run_id: str) -> Any:
@@ -113,3 +116,43 @@ class DeletesOneBatch(JSONFiles):
                 self.write(run_id, {**stored, "order": left, "completed": outputs})
             else:
                 super().delete(run_id)
+
+
+class SharesLargeOutputs(OutputsAside):
+    """Keeps equal large outputs once, under their hash; a delete removes them, and other runs have them too."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def aside(self, run_id: str, node: str, text: str) -> Path:
+        """Return the file of an output, whoever has it."""
+        return super().aside("shared", "", text)
+
+    def tidy(self, run_id: str, named: set[str]) -> None:
+        """Leave the files: another run may have them."""
+
+    def delete(self, run_id: str) -> None:
+        """Remove the record, and the files that it names."""
+        with self.lock:
+            path = self.path(run_id)
+            names = json.loads(path.read_text())["aside"].values() if path.exists() else ()
+            super().delete(run_id)
+            for name in set(names):
+                (self.folder / name).unlink(missing_ok=True)
+
+
+class LeavesReplacedOutputs(OutputsAside):
+    """Deletes the large outputs that the record names: one that another has replaced stays on the disk for ever."""
+
+    breaks: ClassVar[str | None] = "S07"
+
+    def tidy(self, run_id: str, named: set[str]) -> None:
+        """Leave the files that no record names."""
+
+    def delete(self, run_id: str) -> None:
+        """Remove the record, and the files that it names."""
+        with self.lock:
+            path = self.path(run_id)
+            names = json.loads(path.read_text())["aside"].values() if path.exists() else ()
+            super().delete(run_id)
+            for name in names:
+                (self.folder / name).unlink(missing_ok=True)

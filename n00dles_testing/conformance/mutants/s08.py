@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import FilesWithRevisions, JSONFiles, NotStoredError, StaleError, merged
+from .correct import FilesWithRevisions, JSONFiles, NotStoredError, StaleError, merged, replace_file
+from .outputs_aside import LARGE, OutputsAside
 
-__all__ = ["CountsInMemory", "LastWriterWins", "RefusesAndWrites", "TakesItsOwnRevision"]
+__all__ = ["CountsInMemory", "LastWriterWins", "RefusesAndWrites", "TakesItsOwnRevision", "UploadsBeforeItCompares"]
 
 
 class LastWriterWins(JSONFiles):
@@ -94,3 +97,22 @@ class TakesItsOwnRevision(FilesWithRevisions):
             if stored is not None and stored["incarnation"] == context.incarnation:
                 context.revision = stored["revision"]
             raise
+
+
+class UploadsBeforeItCompares(OutputsAside, FilesWithRevisions):
+    """Puts large outputs where they belong, by node, and then compares: who is refused has replaced them."""
+
+    breaks: ClassVar[str | None] = "S08"
+
+    def save(self, run_id: str, context: Any) -> None:
+        """Write the large outputs, then save."""
+        with self.lock:
+            texts = {node: json.dumps(context.completed[node]) for node in context.order}
+            for node, text in texts.items():
+                if len(text) > LARGE and self.path(run_id).exists():
+                    replace_file(self.aside(run_id, node, text), text)
+            super().save(run_id, context)
+
+    def aside(self, run_id: str, node: str, text: str) -> Path:
+        """Return the file of a node, whatever its output is."""
+        return super().aside(run_id, node, "")
