@@ -8,6 +8,9 @@ from ..scenario import Scenario
 from ..subject import StoreSubject
 from ..values import MAY_BE_REFUSED, NUMBERS, OUTPUTS, TEXTS
 
+_OPENINGS = 12
+"""More than a store is likely to let pass before it tidies up."""
+
 
 @clause("C01", level=2, title="acknowledged saves are there after close and reopen, and in another process")
 async def kept_after_close(subject: StoreSubject) -> None:
@@ -22,6 +25,7 @@ async def kept_after_close(subject: StoreSubject) -> None:
     await require_durable(subject)
     await _close_and_reopen(subject)
     await _close_without_a_save(subject)
+    await _opened_many_times(subject)
     await _a_deleted_run(subject)
     await _the_same_values(subject)
     await _read_in_another_process(subject)
@@ -58,6 +62,24 @@ async def _close_without_a_save(subject: StoreSubject) -> None:
             inputs={"topic": "dogs"},
             because="the creation was acknowledged before the close, so the run is known",
         )
+
+
+async def _opened_many_times(subject: StoreSubject) -> None:
+    async with subject.scenario(
+        f"opened {_OPENINGS} times, beside a run that nobody uses, and one without outputs"
+    ) as s:
+        used, unused, bare = await s.create(), await s.create(), await s.create({"topic": "bare"})
+        await s.save(unused, {"untouched": "since the first opening"})
+        is_known = await _tells_known_runs(s, bare.run_id)
+        for opening in range(_OPENINGS):
+            await s.reopen()
+            await s.save(await s.load(used.run_id), {f"node{opening:02}": opening})
+        for run_id in (used.run_id, unused.run_id):
+            await s.expect_acknowledged(run_id, because="it was acknowledged, and never deleted")
+        if is_known:
+            await s.expect_acknowledged(
+                bare.run_id, inputs={"topic": "dogs"}, because="its creation was acknowledged, and it was never deleted"
+            )
 
 
 async def _a_deleted_run(subject: StoreSubject) -> None:

@@ -11,6 +11,9 @@ from ..registry import clause
 from ..scenario import Scenario
 from ..subject import StoreSubject
 
+_LONG = 60
+"""Saves, before those right after which a process is killed."""
+
 Deed = Callable[[StoreSubject, Elsewhere], Awaitable[str]]
 
 
@@ -20,9 +23,9 @@ async def kept_after_kill(subject: StoreSubject) -> None:
 
     A process creates, saves or deletes, tells that the store has acknowledged it, and kills itself with SIGKILL as its
     very next act: no close, no exit handler, no flush. It does so to runs of its own, and to runs that it has loaded,
-    as every resume does. Who reads then has not opened the location before the kill: of what a process kept to itself
-    nothing is left. Each scenario proves itself: the acknowledgement had arrived, and the process died by signal 9.
-    Otherwise it is VACUOUS.
+    as every resume does; and to a run of 61 saves and more, which a store may treat in another way than a short one.
+    Who reads then has not opened the location before the kill: of what a process kept to itself nothing is left. Each
+    scenario proves itself: the acknowledgement had arrived, and the process died by signal 9. Otherwise it is VACUOUS.
 
     Seen in: agno-agi/agno #6089 and strands-agents/harness-sdk #859 (a kill leaves a session that was not saved),
     spyrae/kronos-agent-os PR #40 and apache/iggy PR #3905 (crash tests that were graceful stops; a true SIGKILL found
@@ -34,6 +37,7 @@ async def kept_after_kill(subject: StoreSubject) -> None:
     await _after_a_creation(subject)
     await _after_a_delete(subject)
     await _after_loading(subject)
+    await _in_a_long_run(subject)
 
 
 async def _after_a_kill(subject: StoreSubject, title: str, deed: Deed) -> None:
@@ -113,6 +117,24 @@ async def _after_loading(subject: StoreSubject) -> None:
 
         await s.expect_unknown(gone, because="it was loaded, and its delete was acknowledged before the kill")
         await _is_there_and_goes_on(s, kept)
+
+
+async def _in_a_long_run(subject: StoreSubject) -> None:
+    """Killed after one save more, and after each of the next two: one shows a store that writes each second save."""
+    async with subject.scenario(f"SIGKILL right after a save, in a run of {_LONG} saves and more") as s:
+        async with s.elsewhere() as author:
+            run_id = await author.create({"topic": "cats"})
+            for number in range(_LONG):
+                await author.save(run_id, {f"node{number:03}": number})
+            await author.save(run_id, {f"node{_LONG:03}": "the last"}, then_die=True)
+        await s.expect_acknowledged(run_id, because="every save was acknowledged before the kill")
+        await s.close()
+        for number in (1, 2):
+            async with s.elsewhere() as victim:
+                await victim.load(run_id)
+                await victim.save(run_id, {f"node{_LONG + number:03}": "after a load"}, then_die=True)
+            await s.expect_acknowledged(run_id, because="every save was acknowledged before a kill")
+            await s.close()
 
 
 async def _is_there_and_goes_on(s: Scenario, run_id: str) -> None:

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .correct import AppendOnlyLog, JSONFiles
+from .correct import AppendOnlyLog, JSONFiles, replace_file
 
-__all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk"]
+__all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk", "TidiesUpAtTheSixthOpening"]
+
+_OPENINGS = 5
 
 
 class CompactsWhatItOpened(AppendOnlyLog):
@@ -63,3 +65,19 @@ class StripsOnDisk(AppendOnlyLog):
 
 def _stripped(output: Any) -> Any:
     return output.strip() if isinstance(output, str) else output
+
+
+class TidiesUpAtTheSixthOpening(JSONFiles):
+    """Removes runs without outputs when the location has been opened six times: what has just begun is no rubbish."""
+
+    breaks: ClassVar[str | None] = "C01"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        with self.lock:
+            opened = self.folder / "opened"
+            count = int(opened.read_text()) if opened.exists() else 0
+            replace_file(opened, str(count + 1))
+            for path in self.folder.glob("*.json") if count >= _OPENINGS else ():
+                if not json.loads(path.read_text())["order"]:
+                    path.unlink()

@@ -11,7 +11,10 @@ from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles, NotStoredError, merged, new_record, record_of
 
-__all__ = ["CommitsAtClose", "ForgetsToFlush", "WritesBackWhatItLoaded"]
+__all__ = ["CoalescesLongRuns", "CommitsAtClose", "ForgetsToFlush", "WritesBackWhatItLoaded"]
+
+_MANY = 50
+_EACH = 10
 
 
 class ForgetsToFlush(AppendOnlyLog):
@@ -121,3 +124,38 @@ class WritesBackWhatItLoaded(JSONFiles):
         """Write at last."""
         for run_id, record in self.changed.items():
             self.write(run_id, record)
+
+
+class CoalescesLongRuns(JSONFiles):
+    """Of a run with 50 nodes or more it writes each tenth save, and the others at close: writing had become slow."""
+
+    breaks: ClassVar[str | None] = "C02"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.held: dict[str, dict[str, Any]] = {}
+        self.saves = 0
+
+    def read(self, run_id: str) -> Any:
+        """Return what is not written yet, else what is."""
+        return deepcopy(self.held[run_id]) if run_id in self.held else super().read(run_id)
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record, or keep it for later."""
+        self.saves += 1
+        if len(record["order"]) >= _MANY and self.saves % _EACH:
+            self.held[run_id] = deepcopy(record)
+        else:
+            super().write(run_id, record)
+            self.held.pop(run_id, None)
+
+    def delete(self, run_id: str) -> None:
+        """Remove the run."""
+        super().delete(run_id)
+        self.held.pop(run_id, None)
+
+    def close(self) -> None:
+        """Write at last."""
+        for run_id, record in self.held.items():
+            super().write(run_id, record)
+        self.held.clear()
