@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..probes.offered import Method
 from ..records import Record
 from ..registry import clause
 from ..scenario import Handle, Scenario
@@ -18,8 +19,10 @@ async def no_aliasing(subject: StoreSubject) -> None:
     """A save is a snapshot, and a load is a copy.
 
     What the caller does to the object that it saved, or to one that it loaded, changes nothing stored; that holds for
-    inputs too, and at any depth. Stores that keep the caller's object pass every test in memory and fail on disk; in
-    memory, a node that edits its argument edits the checkpoint, and a resumed run computes from what was never saved.
+    inputs too, and at any depth, and for the optional method `load` where it gives a run as n00dles reads it: each call
+    gives what was last acknowledged, in an object of its own. Stores that keep the caller's object pass every test in
+    memory and fail on disk; in memory, a node that edits its argument edits the checkpoint, and a resumed run computes
+    from what was never saved.
 
     Seen in: langchain-ai/langgraph #8835 and #8748, microsoft/agent-framework #7685, pydantic/pydantic-ai #1684.
     """
@@ -30,6 +33,7 @@ async def no_aliasing(subject: StoreSubject) -> None:
     await _two_loads(subject)
     await _many_loads(subject)
     await _a_load_while_the_saver_goes_on(subject)
+    await _by_load(subject)
 
 
 async def _inputs_handed_in(subject: StoreSubject) -> None:
@@ -122,6 +126,36 @@ async def _a_load_while_the_saver_goes_on(subject: StoreSubject) -> None:
 
         s.expect(Record.read(loaded.reply)).equals(before, because="it was loaded before the second save")
         await s.expect_acknowledged(handle.run_id, because="the second save was acknowledged")
+
+
+async def _by_load(subject: StoreSubject) -> None:
+    """A resume asks it first, so it may not be behind, nor be spoiled by who asked before."""
+    async with subject.scenario("a run is read by load, edited and saved, in turn") as s:
+        handle = await s.create(_INPUTS)
+        await s.save(handle, {"researcher": _OUTPUT})
+        reads = await _reads_by_load(s, handle.run_id)
+        if reads is None:
+            return
+        for number in range(3):
+            _edits(s, "what load gave", spoil_run(await reads(handle.run_id)))
+            s.expect(Record.read(await reads(handle.run_id))).equals(
+                s.acknowledged[handle.run_id],
+                because="each load is a copy of its own, and only the one before was edited",
+            )
+            await s.save(handle, {f"writer{number}": {"title": "On Cats"}})
+            s.expect(Record.read(await reads(handle.run_id))).equals(
+                s.acknowledged[handle.run_id], because="the save was acknowledged before this load"
+            )
+
+
+async def _reads_by_load(s: Scenario, run_id: str) -> Method | None:
+    """Return the store's `load`, if it gives a run as n00dles reads it; what else it may do is no matter here."""
+    try:
+        method = Method(s, "load", "run_id")
+        came = Record.read(await method(run_id))
+    except Exception:
+        return None
+    return method if came == s.acknowledged[run_id] else None
 
 
 def _edits_what_came(s: Scenario, handle: Handle) -> int:

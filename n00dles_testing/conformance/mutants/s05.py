@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from .correct import JSONFiles
 
-__all__ = ["CachesWhatIsReadOften", "GivesOutItsCache", "KeepsTheCallersObject"]
+__all__ = ["CachesWhatIsReadOften", "CachesWhatLoadGives", "GivesOutItsCache", "KeepsTheCallersObject"]
 
 
 class KeepsTheCallersObject(JSONFiles):
@@ -106,4 +106,28 @@ class CachesWhatIsReadOften(JSONFiles):
     def forget(self, run_id: str) -> None:
         """Begin to count anew."""
         self.loads.pop(run_id, None)
+        self.cache.pop(run_id, None)
+
+
+class CachesWhatLoadGives(JSONFiles):
+    """Has a `load` with a cache of its own, which no save empties; and whoever asks gets the cached object itself."""
+
+    breaks: ClassVar[str | None] = "S05"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.cache: dict[str, Any] = {}
+
+    def load(self, run_id: str) -> Any:
+        """Return the run, or None if it is not stored."""
+        if run_id not in self.cache:
+            found = self.read(run_id)
+            if found is None:
+                return None
+            self.cache[run_id] = found
+        return self.cache[run_id]
+
+    def delete(self, run_id: str) -> None:
+        """Forget the run, in the cache too."""
+        super().delete(run_id)
         self.cache.pop(run_id, None)

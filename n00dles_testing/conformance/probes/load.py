@@ -7,7 +7,8 @@ from typing import Any
 from n00dles.errors import N00dlesError
 
 from ..records import Record, UnreadableReplyError, difference, show
-from ..scenario import Scenario
+from ..scenario import Handle, Scenario
+from ..spoil import spoil_run
 from ..subject import StoreSubject
 from .offered import Denied, Method, UnusableError, WrongError, probing
 
@@ -15,7 +16,7 @@ __all__ = ["load"]
 
 
 async def load(subject: StoreSubject) -> str:
-    """Load a run that is stored, and one that is not; then see that the second was not created."""
+    """Load a run that is stored, also after edits and saves, and one that is not; the second must not be created."""
     async with probing(subject, "does load read a run, and create none?") as s:
         handle = await s.create({"topic": "cats"})
         await s.save(handle, {"researcher": {"facts": ["purr"]}})
@@ -28,12 +29,27 @@ async def load(subject: StoreSubject) -> str:
         if found is not None:
             raise WrongError(f"load of a run that is stored does not give what was acknowledged: {found}")
 
+        await _again(s, method, handle, came)
+
         unknown = subject.fresh_run_id()
         how = await _of_an_unknown_run(method, unknown)
         created = (await s.create({"created": "anew"}, unknown)).record
         if created != s.acknowledged[unknown]:
             raise WrongError(f"load of an unknown run created it: later it was found with {created}")
     return f"load gave a run as it was saved; of an unknown run it {how}, and created none"
+
+
+async def _again(s: Scenario, method: Method, handle: Handle, came: Any) -> None:
+    """Load it once more, after an edit of what came first, and after each of two saves."""
+    spoil_run(came)
+    after = "what the first load gave was edited"
+    for outputs in ({"writer": "On Cats"}, {"editor": "shorter"}, {}):
+        again = await _record(s, await method.must(handle.run_id), handle.run_id)
+        found = difference(s.acknowledged[handle.run_id], again)
+        if found is not None:
+            raise WrongError(f"load does not give what was acknowledged last, after {after}: {found}")
+        await s.save(handle, outputs)
+        after = "a save"
 
 
 async def _record(s: Scenario, came: Any, run_id: str) -> Record:

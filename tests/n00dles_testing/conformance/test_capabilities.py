@@ -68,6 +68,12 @@ def test_the_proof_of_a_false_claim_says_what_was_seen(name: str, proof: str) ->
     assert proof in probed(f"{mutants.__name__}:{name}", [lied_about])[lied_about].proof
 
 
+def test_a_load_that_is_behind_is_denied() -> None:
+    found = probed("n00dles_testing.conformance.mutants.s05:CachesWhatLoadGives", ["load"])["load"]
+
+    assert found.proof.startswith("load does not give what was acknowledged last, after what the first load gave was ")
+
+
 def test_a_lease_that_never_expires_is_told_in_time() -> None:
     # Longer than a single call may take: waiting for it is no call.
     found = probed(f"{mutants.__name__}:LeasesNeverExpire", ["leases"], limit=5)["leases"]
