@@ -11,6 +11,7 @@ from ..scenario import Scenario
 from ..subject import StoreSubject
 
 _HOUR = 3600
+_DAY = 24 * _HOUR
 _SAVES = 260
 """More than a byte counts to, and than a number of two digits."""
 _PART_OF_A_CALL = 0.5
@@ -31,6 +32,7 @@ _CLOCKS = (
     _Clock("shows the same microsecond", (0, 0, 0, 0, 0), 1),
     _Clock("is set back by an hour before each save", (-_HOUR,) * 5, _MICROSECOND),
     _Clock("is set back by an hour once, and goes on", (0, 1, -_HOUR, 1, 1), _MICROSECOND),
+    _Clock("is set 40 days ahead, and back by 10", (0, 40 * _DAY, 1, -10 * _DAY, 1), _MICROSECOND),
     _Clock("is set back and forth", (24 * _HOUR, -_HOUR, 7 * _HOUR, -48 * _HOUR, 1), _MICROSECOND),
 )
 
@@ -40,11 +42,12 @@ async def sequence_decides(subject: StoreSubject) -> None:
     """The last acknowledged save is loaded, whatever the clock showed when it was made.
 
     The clock of the process stands still, shows the same microsecond again, or is set back by an hour between two
-    saves, as it happens with a virtual machine that is resumed, a host that is corrected, or a run that goes on
-    elsewhere; the times of the store's files follow it. After each save, and after the store is opened again, the run
-    must be as it was last acknowledged; so must one that is deleted and created anew at an earlier hour. No save may be
-    refused: nobody else has saved. Waiting goes on as ever, since monotonic clocks are left alone. The clock of a
-    database server, or of a library that does not ask Python, cannot be set here.
+    saves, or set 40 days ahead (a run does not expire unasked: it may wait that long for a person's answer), as it
+    happens with a virtual machine that is resumed, a host that is corrected, or a run that goes on elsewhere; the times
+    of the store's files follow it. After each save, and after the store is opened again, the run must be as it was last
+    acknowledged; so must one that is deleted and created anew at an earlier hour. No save may be refused: nobody else
+    has saved. Waiting goes on as ever, since monotonic clocks are left alone. The clock of a database server, or of a
+    library that does not ask Python, cannot be set here.
 
     Nor does a sequence end: one run is saved 260 times, more than a counter of a byte or of two digits holds, and it
     and the runs beside it are as they were last acknowledged (of a slow store it is fewer, which is noted).
@@ -95,6 +98,7 @@ async def _under(s: Scenario, clock: _Clock) -> None:
     with shown.installed():
         run_id = (await s.create({"topic": "cats"})).run_id
         await _save_in_turn(s, shown, clock, run_id, "a")
+        await s.expect_acknowledged(other.run_id, because="it was saved before the clock was set, and never deleted")
         if await s.keeps_after_reopening(other.run_id):
             await s.expect_acknowledged(run_id, because="the store was opened again; the last save is the newest")
             await _save_in_turn(s, shown, clock, run_id, "b")

@@ -10,9 +10,17 @@ from typing import Any, ClassVar
 
 from .correct import FilesWithRevisions, JSONFiles, StaleError, replace_file
 
-__all__ = ["CompactsTheRunInUse", "CountsInTwoDigits", "LoadsTheLatest", "SkipsWhatIsNotNewer", "TakesATieForStale"]
+__all__ = [
+    "CompactsTheRunInUse",
+    "CountsInTwoDigits",
+    "ForgetsAfterAWeek",
+    "LoadsTheLatest",
+    "SkipsWhatIsNotNewer",
+    "TakesATieForStale",
+]
 
 _SAVES_BETWEEN = 200
+_WEEK = 7 * 86_400
 
 
 class LoadsTheLatest(JSONFiles):
@@ -98,3 +106,18 @@ class CompactsTheRunInUse(JSONFiles):
         if self.saves % _SAVES_BETWEEN == 0:
             for path in set(self.folder.glob("*.json")) - {self.path(run_id)}:
                 path.unlink()
+
+
+class ForgetsAfterAWeek(JSONFiles):
+    """`EXPIRE run 604800`: a run that waits for a person's answer is gone after a week, and begins anew."""
+
+    breaks: ClassVar[str | None] = "S12"
+
+    def read(self, run_id: str) -> Any:
+        """Return the record, if it is not too old."""
+        record = super().read(run_id)
+        return None if record is None or time.time() - record.pop("saved_at") > _WEEK else record
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write the record with the time."""
+        super().write(run_id, {**record, "saved_at": time.time()})
