@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+from ..expect import BrokenClause
 from ..records import Record
 from ..registry import clause
+from ..scenario import Handle
 from ..subject import StoreSubject
 
 _INPUTS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -23,6 +26,9 @@ _SAVES: tuple[dict[str, Any], ...] = (
     {"shop": {"sold": 3}, "translator": "Katzen"},
 )
 
+_CALLERS = 4
+_ROUNDS = 3
+
 
 @clause("S01", level=1, title="an unknown run gets its inputs, a known one stays as it is")
 async def load_or_create_gives_what_is_known(subject: StoreSubject) -> None:
@@ -31,6 +37,9 @@ async def load_or_create_gives_what_is_known(subject: StoreSubject) -> None:
     Of a known run it gives what was last acknowledged, and leaves the record as it is, whatever inputs are passed. A
     resume calls it with the inputs that the caller has at hand, which may be none or others. A store that takes those,
     or that answers "new run" when it cannot tell, makes the run pay for every node again, or mixes two runs.
+
+    Of callers who create one run at once, through one store object and in one event loop, one does: all of them get its
+    inputs (or an error), and so does whoever loads the run later.
 
     Seen in: dbos-inc/dbos-transact-ts PR #726 (a used id with other inputs), TencentCloud/TencentDB-Agent-Memory #770
     (an unreadable record taken for a first run).
@@ -41,6 +50,7 @@ async def load_or_create_gives_what_is_known(subject: StoreSubject) -> None:
     for title, passed in (("none", {}), ("others", {"topic": "dogs"}), ("more", {"topic": "cats", "depth": 3})):
         await _a_known_run(subject, title, passed)
     await _a_load_between_load_and_save(subject)
+    await _created_at_once(subject)
 
 
 async def _an_unknown_run(subject: StoreSubject, title: str, inputs: dict[str, Any]) -> None:
@@ -92,3 +102,25 @@ async def _a_load_between_load_and_save(subject: StoreSubject) -> None:
         await s.save(worker, {"researcher": "cats purr"})
 
         await s.expect_acknowledged(run_id, because="a load leaves the record as it is, so the save was acknowledged")
+
+
+async def _created_at_once(subject: StoreSubject) -> None:
+    async with subject.scenario(f"{_CALLERS} callers create one run at once, {_ROUNDS} times") as s:
+        for _ in range(_ROUNDS):
+            run_id = subject.fresh_run_id()
+            calls = [s.creates_or_refuses({"caller": f"caller {number}"}, run_id) for number in range(_CALLERS)]
+            came = await asyncio.gather(*calls, return_exceptions=True)
+            for each in came:
+                if isinstance(each, BrokenClause) or not isinstance(each, Handle | Exception):
+                    raise each
+            records = [each.record for each in came if isinstance(each, Handle)]
+            if not records:
+                return
+            s.acknowledged[run_id] = records[0]
+            for record in records[1:]:
+                s.expect(record).equals(
+                    records[0], because="one caller has created the run, and another got these inputs"
+                )
+            await s.expect_acknowledged(
+                run_id, inputs={}, because="whoever was not refused was told that the run has these inputs"
+            )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, ClassVar
 
 from .correct import JSONFiles, merged, new_record
 
-__all__ = ["CreatesAtTheFirstSave", "TakesInputsOnceItHasGrown", "TakesTheInputsPassed"]
+__all__ = ["CreatesAtTheFirstSave", "LooksBeforeItCreates", "TakesInputsOnceItHasGrown", "TakesTheInputsPassed"]
 
 
 class TakesTheInputsPassed(JSONFiles):
@@ -63,3 +64,20 @@ class TakesInputsOnceItHasGrown(JSONFiles):
                 record["inputs"] = dict(inputs)
                 self.write(run_id, record)
             return record
+
+
+class LooksBeforeItCreates(JSONFiles):
+    """Looks for the run, awaits, and creates it: of two tasks that start one run each has inputs of its own."""
+
+    breaks: ClassVar[str | None] = "S01"
+
+    async def load_or_create(self, run_id: str, inputs: dict[str, Any]) -> Any:
+        """Return the run that is there, or write a new one over one that has been created meanwhile."""
+        found = self.read(run_id)
+        if found is not None:
+            return found
+        await asyncio.sleep(0)
+        record = new_record(run_id, inputs)
+        with self.lock:
+            self.write(run_id, record)
+        return record
