@@ -6,7 +6,7 @@ Nothing counts that cannot fail: a result without a single scenario behind it is
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -64,22 +64,25 @@ class Finding:
     """One fault, told to a person.
 
     `message` is one sentence in the user's words, with what to do where that is known. `story` is what happened, a line
-    each: the lives, what was on disk, why. `replay` is the command that shows it again, or None.
+    each: the lives, what was on disk, why. `replay` is the command that shows it again, or None. `picture` is what a
+    report can draw, in plain JSON types, or None: of a power loss what was done to which file, and what was left.
     """
 
     clause: str
     message: str
     story: tuple[str, ...] = ()
     replay: str | None = None
+    picture: dict[str, Any] | None = field(default=None, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
-        return {"clause": self.clause, "message": self.message, "story": list(self.story), "replay": self.replay}
+        form = {"clause": self.clause, "message": self.message, "story": list(self.story), "replay": self.replay}
+        return form if self.picture is None else {**form, "picture": self.picture}
 
     @classmethod
     def from_dict(cls, form: dict[str, Any]) -> Self:
         """Read what `to_dict` made."""
-        return cls(form["clause"], form["message"], tuple(form["story"]), form["replay"])
+        return cls(form["clause"], form["message"], tuple(form["story"]), form["replay"], form.get("picture"))
 
     def __str__(self) -> str:
         lines = [f"{self.clause}  {self.message}", *(f"  {line}" for line in self.story)]

@@ -14,11 +14,15 @@ class BrokenClause(AssertionError):
     """The store under test does not keep the clause.
 
     `message` is one sentence; `details` are labelled lines for the story: what was stored, allowed, came, and why.
+    `picture` is what a report can draw of it, see `Finding`.
     """
 
-    def __init__(self, message: str, details: tuple[tuple[str, str], ...] = ()) -> None:
+    def __init__(
+        self, message: str, details: tuple[tuple[str, str], ...] = (), picture: dict[str, Any] | None = None
+    ) -> None:
         self.message = message
         self.details = details
+        self.picture = picture
         super().__init__(message)
 
 

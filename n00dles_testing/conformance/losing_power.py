@@ -78,6 +78,7 @@ class PowerLossOfStore:
             "seconds": self.seconds,
             "reason": self.reason,
             "calls": list(self.workload),
+            "again": list(self.again),
             "operations": self.operations,
             "syncs": self.syncs,
             "models": list(self.models),

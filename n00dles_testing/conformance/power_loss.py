@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EIO
+from itertools import islice
 from typing import Any
 
 from ..powerloss.exploring import PowerLossFinding, PowerLossReport, explore_power_loss
+from ..powerloss.folding import folded
 from ..powerloss.models import MODELS
 from ..powerloss.operations import Marked, Sync, SyncAll
 from ..powerloss.recording import Recording, Unfollowable, record
@@ -228,18 +230,37 @@ def _told(report: PowerLossReport) -> dict[str, Any]:
 
 
 def _told_finding(finding: PowerLossFinding) -> dict[str, Any]:
+    """Return it in plain data of bounded size: enough for a story, and for a picture (see `folded`, and `Moment`)."""
+    left = finding.state.tree.listing()
     return {
         "kind": finding.fault.kind.value,
         "message": finding.fault.message,
         "details": list(finding.fault.details),
         "words": finding.words,
-        "lost": [lost.words for lost in finding.lost],
-        "on_disk": [_told_file(path, content) for path, content in finding.state.tree.listing().items()],
+        "when": finding.when,
+        "lost": _bounded([lost.words for lost in finding.lost]),
+        "on_disk": _bounded([_told_file(path, content) for path, content in left.items()]),
+        "left": [[path, _about(content)] for path, content in islice(left.items(), _SHOWN)],
         "count": finding.count,
         "acknowledged": list(finding.state.acknowledged),
         "invoked": list(finding.state.invoked),
-        "timeline": [moment.to_dict() for moment in finding.timeline],
+        "timeline": [moment.to_dict() for moment in folded(finding.timeline)],
     }
+
+
+_SHOWN = 50
+"""So many files, and lost operations, are told of one state."""
+
+
+def _bounded(words: list[str]) -> list[str]:
+    return words if len(words) <= _SHOWN else [*words[:_SHOWN], f"and {len(words) - _SHOWN} more"]
+
+
+def _about(content: bytes | str | None) -> str:
+    """Say what a file is, in a few words: the end of a lane in the picture."""
+    if isinstance(content, bytes):
+        return f"{len(content)} bytes" + (", all zeros" if content and not content.strip(b"\0") else "")
+    return "a folder" if content is None else f"a link to {content}"
 
 
 def _told_file(path: str, content: bytes | str | None) -> str:

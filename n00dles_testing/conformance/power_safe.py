@@ -90,8 +90,9 @@ def expect_none(
         ("came", finding["message"]),
         ("why", finding["words"]),
     ]
+    picture = {"model": report["model"], "calls": workload.titles(), "told": outcomes, "finding": finding}
     raise BrokenClause(
-        f"{finding['kind']} after a power loss ({report['model']}): {finding['message']}", tuple(details)
+        f"{finding['kind']} after a power loss ({report['model']}): {finding['message']}", tuple(details), picture
     )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -54,6 +55,7 @@ class StoreSubject:
     `untried` is what was left out because the store failed at it already without what the check does to it.
     `most` is how many disturbances a check may try, None for as many as it likes to, and `on_tally` hears how many of
     each kind it has tried.
+    `on_own_work` hears True when something of the suite begins that is no call of the store, and False at its end.
     `scenarios` counts those that came as far as an expectation.
     """
 
@@ -94,6 +96,7 @@ class StoreSubject:
         self.untried: list[str] = []
         self.most = most
         self.on_tally: Callable[[Tally], None] = lambda _: None
+        self.on_own_work: Callable[[bool], None] = lambda _: None
         self.scenarios = 0
         self._opened = 0
         self._journals = 0
@@ -105,7 +108,7 @@ class StoreSubject:
         self.reader = reader if clause in COMPARED_IN else None
         self._tells_raw_records = reader
         again = replay_line(target.text, clause, seed, replay_options)
-        self._replay = again if most is None else faults_line(target.text, clause, seed, most)
+        self._replay = again if most is None else faults_line(target.text, clause, seed, most, replay_options)
 
     def scenario(self, title: str) -> Scenario:
         """Return a new scenario on a fresh location; enter it with `async with`.
@@ -128,6 +131,15 @@ class StoreSubject:
         self._journals += 1
         first = self._journals * STEPS_OF_A_JOURNAL
         return Journal(title, lambda number, text: self._listener.step(first + number, text))
+
+    @contextmanager
+    def own_work(self) -> Iterator[None]:
+        """What is done in this block is the suite's own work, as to start a process: no call of the store lasts."""
+        self.on_own_work(True)
+        try:
+            yield
+        finally:
+            self.on_own_work(False)
 
     @property
     def call_seconds(self) -> float:
@@ -183,4 +195,5 @@ class StoreSubject:
         on_disk = files_in(location)
         details = [("on disk", text) for text in [*([] if on_disk is None else [on_disk]), *raw]]
         lines = [f"{label:<8} {text}" for label, text in [*details, *broken.details]]
-        self.findings.append(Finding(self.clause, broken.message, (*journal.story, *lines), self._replay))
+        story = (*journal.story, *lines)
+        self.findings.append(Finding(self.clause, broken.message, story, self._replay, broken.picture))

@@ -8,7 +8,20 @@ from typing import Any
 
 from n00dles_testing.powerloss.forcing import Forcing
 from n00dles_testing.powerloss.models import Model
-from n00dles_testing.powerloss.operations import Marked, Operation, Rename, Sync, SyncAll, Unlink, Write
+from n00dles_testing.powerloss.operations import (
+    Create,
+    Link,
+    MakeFolder,
+    Marked,
+    Operation,
+    Rename,
+    Symlink,
+    Sync,
+    SyncAll,
+    Truncate,
+    Unlink,
+    Write,
+)
 from n00dles_testing.powerloss.recording import Recording
 from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import Change, NameChange, Step, steps
@@ -23,7 +36,12 @@ class Moment:
 
     `fate` is "synced" (a sync has forced it to the disk), "kept" (it happened to reach it), "partly" (some bytes of it
     did), "lost", "sync", "failed sync" or "unfinished sync" for a sync, and "mark" for a word of the program. `words`
-    say what it was, `during` in which call of the store.
+    say what it was, `during` in which call of the store; of a mark, of which call it is.
+
+    `what` is its kind, in one word: "create", "folder", "symlink", "link", "write", "truncate", "rename", "unlink",
+    "sync", "sync all"; "call" or "return" of a mark; "more" stands for a stretch that is left out. `to_path` is the new
+    name of a rename, `size` how many bytes a write has, or a file after a truncation. `times` is how many operations
+    it stands for (see `folding`).
     """
 
     position: int
@@ -31,6 +49,10 @@ class Moment:
     fate: str
     path: str = ""
     during: str | None = None
+    what: str = ""
+    to_path: str = ""
+    size: int = 0
+    times: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain JSON types."""
@@ -93,9 +115,37 @@ def _timeline(past: Sequence[Step], missing: dict[int, Lost], model: Model, posi
             forcing.complete(sync)
     moments = []
     for step in past:
-        fate = _fate(step, missing, forcing.forced, position)
-        moments.append(Moment(step.operation.entered, describe(step), fate, step.path, step.during))
+        moments.append(_moment(step, _fate(step, missing, forcing.forced, position)))
     return tuple(moments)
+
+
+def _moment(step: Step, fate: str) -> Moment:
+    operation, during = step.operation, step.during
+    what, size = _WHATS[type(operation)], 0
+    if isinstance(operation, Marked):
+        word, _, token = operation.text.partition(" ")
+        what = {"INV": "call", "ACK": "return"}.get(word, "")
+        during = token if what else None
+    elif isinstance(operation, Write):
+        size = len(operation.data)
+    elif isinstance(operation, Truncate):
+        size = operation.size
+    return Moment(operation.entered, describe(step), fate, step.path, during, what, step.to_path, size)
+
+
+_WHATS: dict[type[Operation], str] = {
+    Create: "create",
+    MakeFolder: "folder",
+    Symlink: "symlink",
+    Link: "link",
+    Unlink: "unlink",
+    Rename: "rename",
+    Write: "write",
+    Truncate: "truncate",
+    Sync: "sync",
+    SyncAll: "sync all",
+    Marked: "",
+}
 
 
 def _fate(step: Step, missing: dict[int, Lost], forced: set[int], position: int) -> str:

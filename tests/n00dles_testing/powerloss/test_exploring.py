@@ -163,7 +163,12 @@ class TestTimeline:
             "fate": "synced",
             "path": "a",
             "during": "1",
+            "what": "write",
+            "to_path": "",
+            "size": 4096,
+            "times": 1,
         }
+        assert [(moment.what, moment.during) for moment in finding.timeline[:3:2]] == [("call", "1"), ("sync", "1")]
 
 
 class TestBounds:
