@@ -7,7 +7,7 @@ from .ids import IdGroup, groups_of_ids
 from .ids import paths as ids_that_are_paths
 from .records import Record, show
 from .refusals import save_or_refusal, text_of
-from .scenario import Scenario, describe, message_of, where
+from .scenario import Handle, Scenario, describe, message_of, where
 
 __all__ = ["NO_REFUSALS", "SEPARATORS", "are_apart", "groups_of_names", "paths"]
 
@@ -51,7 +51,7 @@ def paths(outside: str) -> IdGroup:
 async def are_apart(s: Scenario, group: IdGroup) -> None:
     """Save a node of each name that the store takes, and find each with its own output, also after a reopening.
 
-    A name is taken, or refused by an error that names it; the run then stays as it was.
+    A name is taken, or refused by an error that names it; the run then stays as it was. Their order is a matter of S02.
     """
     control = await s.create()
     await s.save(control, {"plain": "facts"})
@@ -63,8 +63,8 @@ async def are_apart(s: Scenario, group: IdGroup) -> None:
         if refusal is not None:
             _names_it(name, refusal)
             refused[name] = refusal
-            handle = await s.expect_acknowledged(run_id, because=f"the save of node {show(name)} was refused")
-    await s.expect_acknowledged(run_id, because=f"these are {len(group.ids)} names of nodes, each with its own output")
+            handle = await _all_are_there(s, run_id, because=f"the save of node {show(name)} was refused")
+    await _all_are_there(s, run_id, because=f"these are {len(group.ids)} names of nodes, each with its own output")
     if refused:
         kinds = ", ".join(sorted({type(error).__name__ for error in refused.values()}))
         s.subject.notes.append(
@@ -72,13 +72,19 @@ async def are_apart(s: Scenario, group: IdGroup) -> None:
         )
     whole = await s.create({"topic": "names, saved at once"})
     await s.save(whole, {name: f"facts {number}" for number, name in enumerate(group.ids) if name not in refused})
-    await s.expect_acknowledged(whole.run_id, because="each of these names was taken alone, in another run")
+    await _all_are_there(s, whole.run_id, because="each of these names was taken alone, in another run")
     await s.delete(run_id)
     created = await s.create({"created": "anew"}, run_id)
     s.expect(created.record).equals(Record.new({"created": "anew"}), because="the run was deleted, with all its nodes")
-    await s.expect_acknowledged(whole.run_id, because="only the other run, with nodes of the same names, was deleted")
+    await _all_are_there(s, whole.run_id, because="only the other run, with nodes of the same names, was deleted")
     if await s.keeps_after_reopening(control.run_id):
-        await s.expect_acknowledged(whole.run_id, because="the store was opened again, and kept a run with plain names")
+        await _all_are_there(s, whole.run_id, because="the store was opened again, and kept a run with plain names")
+
+
+async def _all_are_there(s: Scenario, run_id: str, *, because: str) -> Handle:
+    handle = await s.load(run_id)
+    s.expect(handle.record.by_name()).equals(s.acknowledged[run_id].by_name(), because=because)
+    return handle
 
 
 def _names_it(name: str, error: Exception) -> None:
