@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles, sync_folder
 
-__all__: list[str] = []  # listed once its clause is registered: "BelievesThePageCache", "LeavesOutAFailedSync", "RetriesTheSync"
+__all__: list[str] = []  # when registered: "BelievesThePageCache", "LeavesOutAFailedSync", "RetriesTheSync"
 
 _TRIES = 3
 
