@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from n00dles.errors import N00dlesError
+
 from .expect import BrokenClause
 from .ids import IdGroup, groups_of_ids
 from .ids import paths as ids_that_are_paths
@@ -9,9 +11,9 @@ from .records import Record, show
 from .refusals import save_or_refusal, text_of
 from .scenario import Handle, Scenario, describe, message_of, where
 
-__all__ = ["NO_REFUSALS", "SEPARATORS", "are_apart", "groups_of_names", "paths"]
+__all__ = ["SEPARATORS", "are_apart", "groups_of_names", "is_of_a_program", "paths"]
 
-NO_REFUSALS = (
+_OF_A_PROGRAM = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -29,6 +31,11 @@ SEPARATORS = (":", "/", "-", "_", ".", "|", " ", "\\", "#", "\x00")
 _BASE = "node"
 _LENGTHS = (64, 255, 300, 1_000)
 _SHOWN_OF_A_NAME = 12
+
+
+def is_of_a_program(error: Exception) -> bool:
+    """Whether an error is one that a program meets in itself; those of n00dles, made of one or not, are none."""
+    return isinstance(error, _OF_A_PROGRAM) and not isinstance(error, N00dlesError)
 
 
 def groups_of_names() -> tuple[IdGroup, ...]:
@@ -91,7 +98,7 @@ def _names_it(name: str, error: Exception) -> None:
     """Raise unless a refusal is a clear error that names the node: as it is, as Python shows it, or its beginning."""
     said, start = text_of(error), name[:_SHOWN_OF_A_NAME]
     named = any(form in said for form in (start, repr(start)[1:-1], ascii(start)[1:-1]))
-    if named and not isinstance(error, NO_REFUSALS) and message_of(error):
+    if named and not is_of_a_program(error) and message_of(error):
         return
     raise BrokenClause(
         f"the name {show(name)} of a node raised {describe(error)}",

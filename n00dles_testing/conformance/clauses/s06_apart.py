@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..expect import BrokenClause
 from ..ids import IdGroup, groups_of_ids, ids_of_lengths, paths
-from ..node_names import NO_REFUSALS, SEPARATORS, are_apart, groups_of_names
+from ..node_names import SEPARATORS, are_apart, groups_of_names, is_of_a_program
 from ..node_names import paths as names_that_are_paths
 from ..records import Record, show
 from ..refusals import save_or_refusal
@@ -136,7 +136,7 @@ async def _stay_refused(s: Scenario, group: IdGroup, refused: dict[str, Exceptio
 
 
 def _is_a_clear_refusal(run_id: str, error: Exception) -> None:
-    if isinstance(error, NO_REFUSALS) or not message_of(error):
+    if is_of_a_program(error) or not message_of(error):
         details = (*where(error), ("allowed", "a run of its own, or an error that says what is wrong with the id"))
         why = (("came", describe(error)), ("why", "who gets this error does not learn that it was the run's id"))
         raise BrokenClause(f"the id {show(run_id)} raised {describe(error)}", (*details, *why))

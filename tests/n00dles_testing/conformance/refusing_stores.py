@@ -9,6 +9,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from n00dles.errors import SerializationError
 from n00dles_testing.conformance.mutants.correct import JSONFiles, new_record, record_of
 
 
@@ -59,7 +60,7 @@ class RefusesOddNames(JSONFiles):
     def save(self, run_id: str, context: Any) -> None:
         for node in context.order:
             if not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", node):
-                raise ValueError(f"run {run_id!r} was not saved: the name of node {node!r} is more than a word")
+                raise SerializationError("its name", "is more than a word", node=node)
         super().save(run_id, context)
 
 

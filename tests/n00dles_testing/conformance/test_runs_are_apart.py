@@ -141,7 +141,7 @@ def test_names_of_nodes_may_be_refused_and_no_clause_takes_that_for_a_fault() ->
         ("S02", "S03", "S04", "S06", "S17"), Verdict.PASS
     )
     reasons = {result.clause: result.reason for result in report.results}
-    assert "names of nodes that differ by a separator (ValueError)" in reasons["S06"]
+    assert "names of nodes that differ by a separator (SerializationError)" in reasons["S06"]
 
 
 def test_a_refusal_that_does_not_name_the_node_is_a_fault() -> None:
