@@ -36,7 +36,7 @@ Exit codes:
   2    the command line or the target cannot be used; nothing was tried
   130  interrupted
   141  the reader of the output was gone before its end, as with | head
-  143  ended by SIGTERM; check then cleans up, as after an interrupt
+  143  ended by SIGTERM (129 by SIGHUP, 131 by SIGQUIT), and cleaned up, as after an interrupt
 """
 
 
@@ -194,7 +194,7 @@ def powerloss(target: str, json_file: Path | None, **options: Any) -> None:
     TARGET is what check takes. A few calls of the store are traced: two runs are created, saved, closed, opened again,
     saved, and one deleted. From the record every state is made that the disk may hold if the power fails at any moment,
     and in each the store must open, load what it has acknowledged, and save on. Then each sync fails once. These are
-    the clauses P01, P02 and P03, which check tries with fewer states.
+    the clauses P01, P02 and P03.
     """
     from .command_powerloss import run_powerloss
 

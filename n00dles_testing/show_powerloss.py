@@ -62,7 +62,7 @@ def print_report(console: Console, found: PowerLossOfStore) -> None:
     said = f"{count} kind{'' if count == 1 else 's'} of fault" if count else "no fault found"
     style = "bold green" if found.ok else "bold red"
     print_line(console, Text(f"{said}: {tried} states of the disk tried in {found.seconds:.1f} s", style))
-    print_notes(console, ["level 3 (power-safe) is reached by n00dles-testing check, with levels 1 and 2"])
+    print_notes(console, ["the clauses P01, P02 and P03, of level 3 (power-safe)"])
 
 
 def _table(found: PowerLossOfStore) -> Table:
