@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 from n00dles.context import PipelineContext
 
 from ..channel import Channel
+from ..parent import die_with_parent
 from .expect import BrokenClause, VacuousCheck
 from .instance import Instance
 from .player import not_called
@@ -29,6 +30,7 @@ from .target import StoreTarget
 from .touched import Touched
 
 __all__ = [
+    "CALLED",
     "Procedure",
     "TracingProcedure",
     "die",
@@ -44,6 +46,9 @@ Procedure = Callable[..., Awaitable[dict[str, Any]]]
 """Called with the target, the location, and whatever was passed along."""
 TracingProcedure = Callable[..., dict[str, Any]]
 """One for a process that traces: it has no event loop."""
+
+CALLED = {"alive": True}
+"""Sent when all is imported, and the store is called now: the clock of the call begins."""
 
 _OURS = f"{__package__.partition('.')[0]}."
 
@@ -72,6 +77,8 @@ class _Child:
                     os.kill(os.getpid(), signal.SIGKILL)
 
     async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message["do"] != "perform":
+            self._channel.send(CALLED)
         match message["do"]:
             case "watch":
                 self._touched = Touched()
@@ -85,6 +92,7 @@ class _Child:
                     await instance.close()
             case "perform":
                 procedure = procedure_named(message["procedure"])
+                self._channel.send(CALLED)
                 return {"came": await procedure(self._target, message["location"], **message["arguments"])}
             case _:
                 return await self._call(message, message["run_id"])
@@ -183,6 +191,7 @@ async def serve(channel: Channel, target: StoreTarget) -> None:
 
 def main(reads: str, writes: str) -> None:
     """Serve in a fresh interpreter; the arguments are two inherited descriptors, the first message names the target."""
+    die_with_parent(os.getppid())
     channel = Channel(int(reads), int(writes))
     start = channel.receive()
     if start is not None:

@@ -6,11 +6,11 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from .child import Procedure, TracingProcedure, name_of
-from .expect import BrokenClause, VacuousCheck
+from .ended import not_called
+from .expect import BrokenClause, MisuseError, VacuousCheck
 from .nursery import NurseryGoneError
 from .printed import end_of
 from .processes import HelperProcess, OtherProcess, describe_exit
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Elsewhere"]
 
 _TIME_TO_DIE = 10.0
+_TIME_TO_CALL = 60.0
 _KILLED = -signal.SIGKILL
 _PRINTED_TAIL = 500
 
@@ -48,7 +49,9 @@ class Elsewhere:
 
         One for `tracing` has no event loop, and does nothing but `perform` (see `tracer`).
         """
-        with _fresh(scenario, tracing) if fresh else _forked(scenario, tracing) as process:
+        with scenario.subject.own_work():
+            process = _fresh(scenario, tracing) if fresh else _forked(scenario, tracing)
+        with process:
             yield cls(scenario, process, patience)
 
     async def perform(
@@ -178,12 +181,20 @@ class Elsewhere:
     async def _exchange(self, message: dict[str, Any], step: int | None = None) -> dict[str, Any] | None:
         """Send a message and return the reply; None if the process has ended. A sign of life tells the step again."""
         location = self._scenario.location
-        reply = await self._within_patience(partial(self._process.request, {**message, "location": location}), step)
+        with self._scenario.subject.own_work():  # until it has come to its call
+            reply = await self._first_word({**message, "location": location})
         while reply is not None and "alive" in reply:
             if step is not None:
                 self._scenario.journal.goes_on(step)
             reply = await self._within_patience(self._process.channel.receive, step)
         return reply
+
+    async def _first_word(self, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Send a message, and return what comes first. Raises `MisuseError` if it does not come to its call."""
+        try:
+            return await asyncio.to_thread(self._process.request, message, _TIME_TO_CALL)
+        except TimeoutError:
+            raise MisuseError(not_called(_TIME_TO_CALL)) from None
 
     async def _within_patience(
         self, receive: Callable[[float | None], dict[str, Any] | None], step: int | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..verdicts import Verdict
 
-__all__ = ["STEPS_OF_A_JOURNAL", "EndedError", "Story", "not_through"]
+__all__ = ["STEPS_OF_A_JOURNAL", "EndedError", "Story", "not_called", "not_through"]
 
 STEPS_OF_A_JOURNAL = 1_000_000
 """The steps of one journal have numbers from a multiple of this."""
@@ -15,6 +15,14 @@ def not_through(seconds: float) -> str:
     return (
         f"the clause was not through after {seconds:g} s, though no call took too long: the store or the machine is "
         "slow, and --limit gives more time"
+    )
+
+
+def not_called(seconds: float) -> str:
+    """Say that the suite did not come to its next call of the store in so many seconds."""
+    return (
+        f"the store was not called: what the suite does before, as to start a process, took more than {seconds:g} s; "
+        "the machine is slow"
     )
 
 
@@ -29,11 +37,17 @@ class Story:
         self.scenario = scenario
         self._journals: dict[int, dict[int, str]] = {}
         self._current = 0
+        self.is_in_a_call = False
+        """Whether the store may have been called and not have returned, by what was told last."""
 
     def tell(self, number: int, text: str) -> None:
         """Take a step in, or its outcome."""
         self._current = number // STEPS_OF_A_JOURNAL
-        self._journals.setdefault(self._current, {})[number] = text
+        steps = self._journals.setdefault(self._current, {})
+        has_ended = steps.get(number, text) != text  # it is told again, with its outcome
+        begins = number % STEPS_OF_A_JOURNAL == 0  # the title of a scenario
+        self.is_in_a_call = not has_ended and not begins
+        steps[number] = text
 
     @property
     def lines(self) -> list[str]:

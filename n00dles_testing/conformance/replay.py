@@ -16,7 +16,8 @@ def replay_line(target: str, clause: str, seed: int, options: Sequence[str] = ()
     return " ".join(shlex.quote(word) for word in words)
 
 
-def faults_line(target: str, clause: str, seed: int, budget: int) -> str:
-    """Return the command that tries at most `budget` kills or faults again, as the clause does."""
-    words = ["n00dles-testing", "faults", target, "--how", _HOW[clause], "--budget", str(budget), "--seed", str(seed)]
+def faults_line(target: str, clause: str, seed: int, budget: int, options: Sequence[str] = ()) -> str:
+    """Return the command that tries at most `budget` kills or faults again; `options` are further arguments."""
+    bounds = ["--budget", str(budget), "--seed", str(seed)]
+    words = ["n00dles-testing", "faults", target, "--how", _HOW[clause], *bounds, *options]
     return " ".join(shlex.quote(word) for word in words)

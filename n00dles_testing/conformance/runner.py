@@ -16,7 +16,7 @@ from ..interpreters import working_folder
 from ..verdicts import ClauseResult, Finding, Verdict
 from .capabilities import CAPABILITIES, Capability, Outcome
 from .claims import Claims
-from .ended import EndedError, Story, not_through
+from .ended import EndedError, Story, not_called, not_through
 from .gaps import judge_gaps
 from .location import files_in
 from .out_of_band import COMPARED_IN, READING
@@ -38,6 +38,8 @@ _CALLS_TO_END = 2
 """A clause ends by itself when its time is over; it is killed if it has not after this many calls at their limit."""
 _TIME_TO_SETTLE = 2.0
 _TIME_TO_START = 60.0
+_TIME_FOR_OWN_WORK = 90.0
+"""For what the suite does between two calls of the store, as to start a process; its own limit for that is less."""
 _TIME_TO_DIE = 5.0
 _TIME_TO_CLOSE = 5.0
 _PRINTED_TAIL = 400
@@ -88,7 +90,8 @@ def open_runner(
     is removed. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see `check_store`.
     """
     said = Claims() if claims is None else Claims.from_file(claims)
-    options = [*_option("--claims", claims), *_option("--reader", reader)]
+    said_limit = None if limit == DEFAULT_LIMIT else f"{limit:.12g}"
+    options = [*_option("--claims", claims), *_option("--reader", reader), *_option("--limit", said_limit)]
     with contextlib.ExitStack() as stack:
         root = folder or stack.enter_context(Workspace(target)).root
         runner = stack.enter_context(
@@ -287,7 +290,7 @@ class Runner:
             return self._another_worker()
         except ConfigurationError as error:
             self._stop()
-            verdict = Verdict.VACUOUS if isinstance(error, _TooSlowError) else Verdict.FAIL
+            verdict = Verdict.NOT_RUN if isinstance(error, _TooSlowError) else Verdict.FAIL
             raise EndedError(f"the store could not be opened in a new process: {error}", story, [], verdict) from error
 
     def _see_it_closed(self, worker: HelperProcess) -> None:
@@ -321,12 +324,16 @@ class Runner:
             worker.channel.receive(_TIME_TO_START)
         except TimeoutError:
             raise _TooSlowError(f"the process for the checks did not start within {_TIME_TO_START:g} s.") from None
+        doing, seconds = "importing", max(self._limit, _TIME_TO_START)
         try:
-            answer = worker.request(start, self._limit)
+            answer = worker.request(start, seconds)
+            if answer is not None and "opening" in answer:
+                doing, seconds = "opening", self._limit
+                answer = worker.channel.receive(seconds)
         except TimeoutError:
             places = "; ".join(worker.where_it_hangs()[:2])
             at = f" (it is at {places})" if places else ""
-            raise _TooSlowError(f"opening {self._target} did not return within {self._limit:g} s{at}.") from None
+            raise _TooSlowError(f"{doing} {self._target} did not return within {seconds:g} s{at}.") from None
         if answer is None:
             status = describe_exit(worker.wait(_TIME_TO_DIE))
             printed = end_of(worker.output(), _PRINTED_TAIL)
@@ -363,13 +370,19 @@ class Runner:
         story = Story()
         worker = self._running(story)
         ends = time.monotonic() + seconds + _CALLS_TO_END * self._limit
+        own_work = 0
         with contextlib.suppress(BrokenPipeError):
             worker.channel.send(request)
         while True:
+            is_called = story.is_in_a_call and not own_work
+            patience = self._limit if is_called else max(self._limit, _TIME_FOR_OWN_WORK)
             try:
-                message = worker.channel.receive(self._limit)
+                message = worker.channel.receive(patience)
             except TimeoutError:
-                raise self._hung(worker, story) from None
+                if own_work or not story.lines:
+                    self._stop()
+                    raise EndedError(not_called(patience), story, [], Verdict.NOT_RUN) from None
+                raise self._hung(worker, story, patience) from None
             if message is None:
                 raise self._ended(worker, story)
             if "result" in message:
@@ -383,6 +396,8 @@ class Runner:
                 self._progress.scenario(message["scenario"], message["title"])
             elif "step" in message:
                 story.tell(message["step"], message["text"])
+            elif "own_work" in message:
+                own_work += 1 if message["own_work"] else -1
             elif "tally" in message:
                 self.on_tally(Tally.from_dict(message["tally"]))
 
@@ -400,9 +415,9 @@ class Runner:
             pass
         self._stop()
 
-    def _hung(self, worker: HelperProcess, story: Story) -> EndedError:
+    def _hung(self, worker: HelperProcess, story: Story, seconds: float) -> EndedError:
         details = [f"hangs at {line}" for line in worker.where_it_hangs()[:3]]
-        what = f"the store did not answer within {self._limit:g} s, and was killed"
+        what = f"the store did not answer within {seconds:g} s, and was killed"
         self._stop()
         return EndedError(what, story, details)
 
@@ -423,7 +438,7 @@ class Runner:
             return ClauseResult(clause.id, clause.title, end.verdict, end.sentence, number, seconds)
         replay = replay_line(self._target, clause.id, self._seed, self._replay_options)
         if most is not None:
-            replay = faults_line(self._target, clause.id, self._seed, most)
+            replay = faults_line(self._target, clause.id, self._seed, most, self._replay_options)
         on_disk = files_in(self._last_location(clause.id))
         details = [*([f"on disk  {on_disk}"] if on_disk else []), *end.details]
         finding = Finding(clause.id, end.sentence, (*shorten(end.story.lines), *details), replay)

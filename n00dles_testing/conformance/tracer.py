@@ -14,7 +14,8 @@ import sys
 from collections.abc import Callable
 
 from ..channel import Channel
-from .child import procedure_named, speak_over
+from ..parent import die_with_parent
+from .child import CALLED, procedure_named, speak_over
 from .expect import BrokenClause, VacuousCheck
 from .scenario import describe
 from .target import StoreTarget
@@ -30,6 +31,7 @@ def serve(channel: Channel, target: GetTarget) -> None:
     while (message := channel.receive()) is not None:
         try:
             procedure = procedure_named(message["procedure"])
+            channel.send(CALLED)
             came = procedure(target, message["location"], **message["arguments"])
         except VacuousCheck as nothing:
             channel.send({"vacuous": str(nothing)})
@@ -43,6 +45,7 @@ def serve(channel: Channel, target: GetTarget) -> None:
 
 def main(reads: str, writes: str) -> None:
     """Serve in a fresh interpreter; the arguments are two inherited descriptors, the first message names the target."""
+    die_with_parent(os.getppid())
     channel = Channel(int(reads), int(writes))
     start = channel.receive()
     if start is not None:

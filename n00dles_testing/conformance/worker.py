@@ -25,7 +25,7 @@ from typing import Any
 from n00dles.errors import N00dlesError
 
 from ..channel import Channel
-from ..parent import adopt_orphans
+from ..parent import adopt_orphans, die_with_parent
 from ..verdicts import ClauseResult, Verdict
 from .apart import same_data
 from .claims import claims_of
@@ -102,13 +102,17 @@ class _Worker:
                 clause = next(clause for clause in implemented() if clause.id == id_)
                 subject = self._subject(id_, plan, seconds, most)
                 subject.on_tally = lambda tally: self._channel.send({"tally": tally.to_dict()})
-                await self._check(clause, subject)
+                await self._check(clause, self._telling(subject))
             case {"capability": name}:
-                outcome, proof = await find_out(name, self._subject(name))
+                outcome, proof = await find_out(name, self._telling(self._subject(name)))
                 self._channel.send({"result": {"outcome": outcome.value, "proof": proof}})
             case {"apart": _}:
-                found = await same_data(self._subject("apart"), self._subject("opening"))
+                found = await same_data(self._telling(self._subject("apart")), self._subject("opening"))
                 self._channel.send({"result": found})
+
+    def _telling(self, subject: StoreSubject) -> StoreSubject:
+        subject.on_own_work = lambda begins: self._channel.send({"own_work": begins})
+        return subject
 
     async def _check(self, clause: Clause, subject: StoreSubject) -> None:
         reader = self.reader
@@ -198,7 +202,9 @@ def main(reads: str, writes: str) -> None:
     """Serve until the other end hangs up; the arguments are the numbers of two inherited descriptors."""
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     adopt_orphans()
+    die_with_parent(os.getppid())
     channel = Channel(int(reads), int(writes))
+    implemented()  # imported before the clock of any call begins
     channel.send({"started": True})
     start = channel.receive()
     if start is None:
@@ -206,6 +212,7 @@ def main(reads: str, writes: str) -> None:
     try:
         worker = _Worker(channel, start)
         if start["try_to_open"]:
+            channel.send({"opening": True})
             asyncio.run(worker.try_to_open())
     except N00dlesError as error:
         channel.send({"unusable": str(error)})

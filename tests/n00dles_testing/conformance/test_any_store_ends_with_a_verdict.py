@@ -318,3 +318,20 @@ def test_a_target_that_cannot_be_opened_is_told_at_once(factory: str, message: s
         check(factory, [], limit=2)
 
     assert message in str(caught.value)
+
+
+def test_the_time_that_a_process_takes_to_start_is_no_call_of_the_store(tmp_path: Path) -> None:
+    store = tmp_path / "slow_to_import.py"
+    text = (HERE / "plain_store.py").read_text()
+    store.write_text(f"{text}\nimport time\ntime.sleep(2.5)\n")
+
+    found = results(check_store(f"{store}:open_store", clauses=["S01", "C01"], limit=1.5))
+
+    assert found["S01"].verdict is Verdict.PASS
+    assert found["C01"].verdict in (Verdict.PASS, Verdict.NOT_RUN)
+
+
+def test_a_finding_is_shown_again_with_the_limit_that_was_given() -> None:
+    [result] = check("Raises", ["S02"], limit=7.5).results
+
+    assert (result.findings[0].replay or "").endswith("--seed 0 --limit 7.5")
