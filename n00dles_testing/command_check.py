@@ -19,7 +19,7 @@ from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_check import CheckProgress, clause_list, print_interrupted, print_report
-from .terminated import TERMINATED, cleaning_up_at_sigterm
+from .terminated import ENDED, cleaning_up_at_sigterm
 
 __all__ = ["list_clauses", "run_check"]
 
@@ -50,7 +50,7 @@ def run_check(
         _print_what_was_found(console, target, options, progress)
         return INTERRUPTED
     except SystemExit as end:
-        if end.code == TERMINATED:
+        if end.code in ENDED:
             _print_what_was_found(console, target, options, progress)
         raise
     print_report(console, report)

@@ -37,6 +37,7 @@ from .report.terminal import (
     print_findings,
     print_notes,
 )
+from .terminated import ENDING
 
 __all__ = ["run_explore", "run_replay"]
 
@@ -124,7 +125,7 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM end this process as an exception does, so that processes and folders are cleared away."""
+    """Have what ends this process do so as an exception does, so that processes and folders are cleared away."""
 
     def end(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -132,11 +133,15 @@ def _ended_by_sigterm() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, end)
+    # One that is ignored, as by nohup, stays so.
+    before = {number: signal.getsignal(number) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, end)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _show(console: Console, report: ExplorationReport, *, show_all: bool) -> None:

@@ -38,9 +38,14 @@ class OtherProcess(ABC):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.kill()
-        self.channel.close()
-        self._output.close()
+        try:
+            self.kill()
+        except BaseException:
+            self.kill()  # Ctrl-C came in the midst of it
+            raise
+        finally:
+            self.channel.close()
+            self._output.close()
 
     @property
     @abstractmethod

@@ -78,7 +78,11 @@ class Workspace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.root, ignore_errors=True)
+        try:
+            shutil.rmtree(self.root, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(self.root, ignore_errors=True)  # Ctrl-C came in the midst of it
+            raise
 
 
 def sqlite_path(url: str) -> Path | None:

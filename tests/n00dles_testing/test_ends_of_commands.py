@@ -214,3 +214,60 @@ def test_a_check_that_is_terminated_leaves_no_folder_and_no_process(tmp_path: Pa
     assert list(temporary.iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(int(started.read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [
+        ([signal.SIGINT] * 3, 130),
+        ([signal.SIGTERM, signal.SIGINT, signal.SIGTERM], 143),
+        ([signal.SIGHUP], 129),
+        ([signal.SIGQUIT, signal.SIGHUP], 131),
+    ],
+)
+def test_no_second_signal_interrupts_the_cleaning_up_of_a_check(
+    tmp_path: Path, signals: list[signal.Signals], code: int
+) -> None:
+    command, pid = started_and_saving(tmp_path)
+
+    for number in signals:
+        command.send_signal(number)
+        time.sleep(0.04)
+    command.communicate(timeout=60)
+
+    assert command.returncode == code
+    assert list((tmp_path / "temporary").iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_the_processes_of_a_check_that_is_killed_end_with_it(tmp_path: Path) -> None:
+    command, pid = started_and_saving(tmp_path)
+
+    command.kill()
+    command.communicate(timeout=60)
+
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def started_and_saving(folder: Path) -> tuple[subprocess.Popen[str], int]:
+    """Return a check in the midst of a save that takes long, and the process that saves."""
+    (folder / "slow_store.py").write_text(SLOW_STORE)
+    (folder / "temporary").mkdir()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "n00dles_testing", "check", "slow_store.py:Slow", "--clause", "S02", "--limit", "500"],
+        cwd=folder,
+        env={**os.environ, "TMPDIR": str(folder / "temporary")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    started = folder / "started"
+    while not started.exists() or not started.read_text():
+        assert command.poll() is None
+        time.sleep(0.02)
+    return command, int(started.read_text())
