@@ -78,7 +78,7 @@ class _Child:
 
     async def _answer(self, message: dict[str, Any]) -> dict[str, Any]:
         if message["do"] != "perform":
-            self._channel.send(CALLED)
+            self._tell_call(message)
         match message["do"]:
             case "watch":
                 self._touched = Touched()
@@ -92,11 +92,15 @@ class _Child:
                     await instance.close()
             case "perform":
                 procedure = procedure_named(message["procedure"])
-                self._channel.send(CALLED)
+                self._tell_call(message)
                 return {"came": await procedure(self._target, message["location"], **message["arguments"])}
             case _:
                 return await self._call(message, message["run_id"])
         return {}
+
+    def _tell_call(self, message: dict[str, Any]) -> None:
+        if message.get("tells_call"):
+            self._channel.send(CALLED)
 
     async def _call(self, message: dict[str, Any], run_id: str) -> dict[str, Any]:
         if self._instance is None:

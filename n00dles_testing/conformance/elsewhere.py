@@ -182,7 +182,7 @@ class Elsewhere:
         """Send a message and return the reply; None if the process has ended. A sign of life tells the step again."""
         location = self._scenario.location
         with self._scenario.subject.own_work():  # until it has come to its call
-            reply = await self._first_word({**message, "location": location})
+            reply = await self._first_word({**message, "location": location, "tells_call": True})
         while reply is not None and "alive" in reply:
             if step is not None:
                 self._scenario.journal.goes_on(step)

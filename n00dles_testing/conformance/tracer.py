@@ -31,7 +31,8 @@ def serve(channel: Channel, target: GetTarget) -> None:
     while (message := channel.receive()) is not None:
         try:
             procedure = procedure_named(message["procedure"])
-            channel.send(CALLED)
+            if message.get("tells_call"):
+                channel.send(CALLED)
             came = procedure(target, message["location"], **message["arguments"])
         except VacuousCheck as nothing:
             channel.send({"vacuous": str(nothing)})
