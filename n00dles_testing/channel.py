@@ -16,9 +16,14 @@ _CHUNK = 65536
 
 
 class Channel:
-    """One end of a conversation. Messages are JSON objects, one a line."""
+    """One end of a conversation. Messages are JSON objects, one a line.
 
-    def __init__(self, read_fd: int, write_fd: int) -> None:
+    One that is `only_here` is for the process that has made it: a fork of that process, in which our own code goes on
+    since a store has forked inside a call, ends as soon as it would send or receive.
+    """
+
+    def __init__(self, read_fd: int, write_fd: int, *, only_here: bool = False) -> None:
+        self._owner = os.getpid() if only_here else None
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._buffer = b""
@@ -34,6 +39,7 @@ class Channel:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send one message, from any thread. Raises `BrokenPipeError` if the other end is gone."""
+        self._expect_owner()
         data = json.dumps(message).encode() + b"\n"
         with self._sending:
             while data:
@@ -44,6 +50,7 @@ class Channel:
 
         Raises `TimeoutError` if nothing came in time.
         """
+        self._expect_owner()
         deadline = None if timeout is None else time.monotonic() + timeout
         while b"\n" not in self._buffer:
             left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
@@ -56,6 +63,15 @@ class Channel:
         line, self._buffer = self._buffer.split(b"\n", 1)
         message: dict[str, Any] = json.loads(line)
         return message
+
+    @property
+    def is_of_another(self) -> bool:
+        """Whether it is for another process alone, of which this one is a fork."""
+        return self._owner is not None and self._owner != os.getpid()
+
+    def _expect_owner(self) -> None:
+        if self.is_of_another:
+            os._exit(0)
 
     def close(self) -> None:
         """Close both descriptors; may be called twice."""

@@ -169,7 +169,7 @@ def still_alive(**news: Any) -> None:
     """
     global _told_at  # noqa: PLW0603 - there is one for a process, as there is one conversation
     now = time.monotonic()
-    if _channels and now - _told_at > _ALIVE_SECONDS:
+    if _channels and not _channels[-1].is_of_another and now - _told_at > _ALIVE_SECONDS:
         _told_at = now
         with suppress(BrokenPipeError):
             _channels[-1].send({"alive": True, **news})
@@ -196,7 +196,7 @@ async def serve(channel: Channel, target: StoreTarget) -> None:
 def main(reads: str, writes: str) -> None:
     """Serve in a fresh interpreter; the arguments are two inherited descriptors, the first message names the target."""
     die_with_parent(os.getppid())
-    channel = Channel(int(reads), int(writes))
+    channel = Channel(int(reads), int(writes), only_here=True)
     start = channel.receive()
     if start is not None:
         asyncio.run(serve(channel, StoreTarget.parse(start["target"])))

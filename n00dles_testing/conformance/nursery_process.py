@@ -115,7 +115,7 @@ class _Nursery:
                 if descriptor is not None:
                     os.close(descriptor)
             random.seed()
-            channel = Channel(reads, writes)
+            channel = Channel(reads, writes, only_here=not tracing)
             if tracing:
                 tracer.serve(channel, lambda: self._target)
             else:

@@ -155,6 +155,7 @@ class Runner:
         self._worker: HelperProcess | None = None
         self._started_in = working_folder()
         self._starts = 0
+        self._asked = 0
         self._printed = ""
         self._not_found_out: tuple[str, ...] = ()
 
@@ -372,7 +373,8 @@ class Runner:
         ends = time.monotonic() + seconds + _CALLS_TO_END * self._limit
         own_work = 0
         with contextlib.suppress(BrokenPipeError):
-            worker.channel.send(request)
+            self._asked += 1
+            worker.channel.send({**request, "number": self._asked})
         while True:
             is_called = story.is_in_a_call and not own_work
             patience = self._limit if is_called else max(self._limit, _TIME_FOR_OWN_WORK)
@@ -385,7 +387,7 @@ class Runner:
                 raise self._hung(worker, story, patience) from None
             if message is None:
                 raise self._ended(worker, story)
-            if "result" in message:
+            if "result" in message and message["number"] == self._asked:
                 self._settle(worker)
                 return message
             if time.monotonic() > ends:

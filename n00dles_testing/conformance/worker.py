@@ -68,6 +68,7 @@ class _Worker:
         self.claims = self._target.claims
         self.reader = self._find_reader()
         self._memory: dict[str, Any] = {}
+        self._asked = 0
 
     @property
     def ready(self) -> dict[str, Any]:
@@ -97,6 +98,7 @@ class _Worker:
 
     async def answer(self, message: dict[str, Any]) -> None:
         """Do what a message asks for, and send the result before the event loop is closed: a store may hang that."""
+        self._asked = message["number"]
         match message:
             case {"clause": id_, "plan": plan, "seconds": seconds, "most": most}:
                 clause = next(clause for clause in implemented() if clause.id == id_)
@@ -105,10 +107,14 @@ class _Worker:
                 await self._check(clause, self._telling(subject))
             case {"capability": name}:
                 outcome, proof = await find_out(name, self._telling(self._subject(name)))
-                self._channel.send({"result": {"outcome": outcome.value, "proof": proof}})
+                self._send_result({"outcome": outcome.value, "proof": proof})
             case {"apart": _}:
                 found = await same_data(self._telling(self._subject("apart")), self._subject("opening"))
-                self._channel.send({"result": found})
+                self._send_result(found)
+
+    def _send_result(self, result: Any, **more: Any) -> None:
+        """Answer what was asked last, and nothing else."""
+        self._channel.send({"result": result, "number": self._asked, **more})
 
     def _telling(self, subject: StoreSubject) -> StoreSubject:
         subject.on_own_work = lambda begins: self._channel.send({"own_work": begins})
@@ -119,7 +125,7 @@ class _Worker:
         before = 0 if reader is None else reader.compared
         result = await result_of(clause, subject)
         told = None if reader is None else {"compared": reader.compared - before, "fault": reader.fault}
-        self._channel.send({"result": result.to_dict(), "reader": told})
+        self._send_result(result.to_dict(), reader=told)
 
     def _find_reader(self) -> OutOfBandReader | None:
         limit = max(0.1, self._start["limit"] / 2)  # before the runner takes the store for one that hangs
@@ -203,7 +209,7 @@ def main(reads: str, writes: str) -> None:
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     adopt_orphans()
     die_with_parent(os.getppid())
-    channel = Channel(int(reads), int(writes))
+    channel = Channel(int(reads), int(writes), only_here=True)
     implemented()  # imported before the clock of any call begins
     channel.send({"started": True})
     start = channel.receive()

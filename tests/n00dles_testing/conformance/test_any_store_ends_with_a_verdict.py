@@ -335,3 +335,17 @@ def test_a_finding_is_shown_again_with_the_limit_that_was_given() -> None:
     [result] = check("Raises", ["S02"], limit=7.5).results
 
     assert (result.findings[0].replay or "").endswith("--seed 0 --limit 7.5")
+
+
+def test_a_factory_that_forks_and_lets_its_child_go_on_gets_one_verdict_a_clause(tmp_path: Path) -> None:
+    store = tmp_path / "forks.py"
+    text = (HERE / "plain_store.py").read_text()
+    store.write_text(f"{text}\nimport os\ndef forks(location):\n    os.fork()\n    return open_store(location)\n")
+
+    report = check_store(f"{store}:forks", clauses=["S01", "S05", "S07"], limit=20)
+
+    assert [(result.clause, result.verdict) for result in report.results] == [
+        ("S01", Verdict.PASS),
+        ("S05", Verdict.PASS),
+        ("S07", Verdict.PASS),
+    ]
