@@ -45,6 +45,8 @@ _STYLES = {
 }
 _WIDEST_VERDICT = max(len(verdict.value) for verdict in Verdict)
 _PLAIN_WIDTH = 120
+_LEAST_WIDTH, _MOST_WIDTH = 60, 1000
+"""Whatever COLUMNS says: in less no table says which clause has which verdict, and nobody reads more."""
 _BROKEN_PIPE = 141
 
 
@@ -63,6 +65,8 @@ def console_for(stream: IO[str] | None = None) -> Console:
     console = _Console(file=stream, markup=False, emoji=False, highlight=False)
     if not console.is_terminal and "COLUMNS" not in _environment(console):
         console.width = _PLAIN_WIDTH  # a log has no width, and the default of 80 would break every story
+    if not _LEAST_WIDTH <= console.width <= _MOST_WIDTH:
+        console.width = min(max(console.width, _LEAST_WIDTH), _MOST_WIDTH)
     return console
 
 
@@ -170,7 +174,7 @@ def clause_table(results: Iterable[ClauseResult]) -> Table:
     results = list(results)
     timed = any(result.seconds is not None for result in results)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("clause")
+    table.add_column("clause", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("what it says", ratio=1)
     table.add_column("scenarios", justify="right")
@@ -201,8 +205,8 @@ def exploration_table(rows: Sequence[ReportRow], *, calls: str = "paid calls") -
         table.add_column(title, overflow="fold")
     for title in (calls, "re-called"):
         table.add_column(title, justify="right")
-    for title in ("same output", "verdict"):
-        table.add_column(title)
+    table.add_column("same output")
+    table.add_column("verdict", no_wrap=True)
     for row in rows:
         table.add_row(
             Text(one_line(row.point)),

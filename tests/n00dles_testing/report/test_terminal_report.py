@@ -18,6 +18,7 @@ from n00dles_testing.report.terminal import (
     exploration_table,
     print_findings,
     print_notes,
+    print_table,
 )
 from n00dles_testing.verdicts import ClauseResult, Finding, Verdict
 
@@ -202,3 +203,15 @@ def test_no_color_is_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "\x1b[31m" not in text_of(console)
     assert "\x1b[1;31m" not in text_of(console)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "20", "99999999"])
+def test_whatever_columns_says_verdict_and_clause_are_told(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    stream = io.StringIO()
+    row = ClauseResult("S05", "what the caller mutates is not what is stored", Verdict.FAIL, "spoiled", 7, 0.11)
+
+    print_table(console_for(stream), clause_table([row]))
+
+    assert any("S05" in line and "FAIL" in line for line in stream.getvalue().splitlines())
+    assert max(map(len, stream.getvalue().splitlines())) <= 1000
