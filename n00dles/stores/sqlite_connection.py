@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ..errors import CorruptCheckpointError, StateStoreError, StoreVersionError
 
-__all__ = ["SCHEMA_VERSION", "check_path", "is_busy", "open_database", "store_error"]
+__all__ = ["SCHEMA_VERSION", "check_path", "is_busy", "is_read_only", "open_database", "store_error"]
 
 SCHEMA_VERSION = 1
 
@@ -212,3 +212,8 @@ def _sync_folder(path: str) -> None:
 def is_busy(error: Exception) -> bool:
     """Whether another connection holds a lock, so that nothing was done."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def is_read_only(error: Exception) -> bool:
+    """Whether the connection cannot write, so that nothing was done; not, that the file is another one or is gone."""
+    return getattr(error, "sqlite_errorname", "") == "SQLITE_READONLY"

@@ -11,7 +11,7 @@ from typing import Literal, TypeVar
 from weakref import WeakSet
 
 from ..errors import N00dlesError, StateStoreError
-from .sqlite_connection import is_busy, open_database, store_error
+from .sqlite_connection import is_busy, is_read_only, open_database, store_error
 
 __all__ = ["SQLiteSession", "WouldWaitError"]
 
@@ -61,8 +61,7 @@ class SQLiteSession:
         if not self._lock.acquire(blocking=wait):
             raise WouldWaitError
         try:
-            connection = self._open(wait)
-            result = _run(connection, kind, work)
+            result = self._run(kind, work, wait)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             if is_busy(error) and not wait:
                 raise WouldWaitError from None
@@ -75,6 +74,19 @@ class SQLiteSession:
             return result
         finally:
             self._lock.release()
+
+    def _run(
+        self, kind: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T], wait: bool
+    ) -> T:
+        try:
+            return _run(self._open(wait), kind, work)
+        except sqlite3.OperationalError as error:
+            if not is_read_only(error):
+                raise
+            # SQLite opens a file for reading if it cannot be opened for writing, be it for want of a descriptor at
+            # that moment, and then never writes.
+            self._close()
+            return _run(self._open(wait), kind, work)
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the database and cut it to nothing, unless another process is reading."""

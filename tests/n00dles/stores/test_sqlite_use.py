@@ -6,18 +6,17 @@ import asyncio
 import gc
 import os
 import signal
+import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from n00dles import (
-    SQLiteStateStore,
-    StateStoreError,
-    agent,
-    run,
-)
+from n00dles import SQLiteStateStore, StateStoreError, agent, run
+from n00dles.context import PipelineContext
+from n00dles.stores import sqlite_session
+from n00dles.stores.sqlite_connection import open_database
 from tests.n00dles.stores.opened import query, save_outputs, with_store
 
 # From where it may be used.
@@ -231,3 +230,32 @@ def test_no_file_is_left_beside_the_database(tmp_path: Path) -> None:
     with_store(tmp_path / "runs.db", lambda store: save_outputs(store, "r", a=1))
 
     assert os.listdir(tmp_path) == ["runs.db"]
+
+
+def test_a_file_that_could_once_only_be_opened_for_reading_is_opened_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What SQLite does by itself when opening for writing fails, be it that too many files are open at that moment.
+    opened = []
+
+    def for_reading_at_first(path: str, busy_timeout: float) -> sqlite3.Connection:
+        opened.append(path)
+        if len(opened) > 1:
+            return open_database(path, busy_timeout)
+        return sqlite3.connect(f"file:{path}?mode=ro", uri=True, isolation_level=None, check_same_thread=False)
+
+    async def load_and_save() -> PipelineContext | None:
+        store = SQLiteStateStore(tmp_path / "runs.db")
+        await store.load_or_create("run", {})
+        await store.aclose()
+        monkeypatch.setattr(sqlite_session, "open_database", for_reading_at_first)
+        context = await store.load_or_create("run", {})
+        context.checkpoint("a", 1)
+        await store.save("run", context)
+        return await store.load("run")
+
+    saved = asyncio.run(load_and_save())
+
+    assert saved is not None
+    assert saved.completed == {"a": 1}
+    assert len(opened) == 2
