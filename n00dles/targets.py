@@ -28,6 +28,8 @@ def load_target(target: str, kind: type | None = None) -> Any:
         raise ConfigurationError(
             f"{target!r} is no target: write package.module:name or path/to/file.py:name, as in app.flows:my_pipeline."
         )
+    if place.startswith(".") and not place.endswith(".py"):
+        raise ConfigurationError(f"{target!r} names no module: write its whole name, as in app.flows:my_pipeline.")
     module = _import_file(Path(place)) if place.endswith(".py") else _import_module(place)
     found: Any = module
     for part in name.split("."):

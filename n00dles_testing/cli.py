@@ -11,7 +11,8 @@ import click
 
 from .command_executor import executor
 from .exits import BROKEN_PIPE, INTERRUPTED
-from .option_types import BudgetOption, ReportFile
+from .option_types import BudgetOption, ReportFile, SecondsOption
+from .surroundings import expect_docstrings, open_standard_streams, telling_what_the_system_refuses
 
 __all__ = ["main"]
 
@@ -43,9 +44,14 @@ Exit codes:
 class _Group(click.Group):
     """Ends as programs do that are interrupted, or whose reader is gone: click takes both for a failure."""
 
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        open_standard_streams()
+        return super().main(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with telling_what_the_system_refuses():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             # Where more than starting has been done, who does it has told what became of it.
             click.echo("interrupted", err=True)
@@ -70,6 +76,7 @@ Examples:
 @click.version_option(None, "--version", message="n00dles-testing %(version)s", package_name="n00dles-testing")
 def main() -> None:
     """Prove that a pipeline survives a kill, and that a state store keeps what it acknowledged."""
+    expect_docstrings()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character is no reason to fail.
         if hasattr(stream, "reconfigure"):
@@ -107,7 +114,7 @@ that is named; that one is neither read nor written. Of another URL, {{location}
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the values that are drawn.")
 @click.option(
     "--limit",
-    type=click.FloatRange(0.1),
+    type=SecondsOption(0.1),
     default=20.0,
     show_default=True,
     metavar="SECONDS",
@@ -147,6 +154,9 @@ def check(
     TARGET is a URL, package.module:factory, path/to/file.py:factory, or the name of a registered store.
     """
     from .command_check import run_check
+
+    if json_file is not None and html_file is not None and json_file.absolute() == html_file.absolute():
+        raise click.UsageError(f"--json and --html both name {json_file}; one report would replace the other.")
 
     options = {"clauses": clauses, "seed": seed, "limit": limit, **said}
     raise SystemExit(run_check(target, options, json_file=json_file, html_file=html_file))
@@ -232,7 +242,7 @@ and of a store that keeps no files below its location, it is the calls that Pyth
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample and the values.")
 @click.option(
     "--limit",
-    type=click.FloatRange(0.1),
+    type=SecondsOption(0.1),
     default=20.0,
     show_default=True,
     metavar="SECONDS",
@@ -349,7 +359,7 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(0, 86400, min_open=True),
+    type=SecondsOption(0, min_open=True),
     metavar="SECONDS",
     help="How long a life may take; the import of the target may take four times as long. Default: 30.",
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
-__all__ = ["BudgetOption", "ReportFile", "TimeOption"]
+__all__ = ["BudgetOption", "ReportFile", "SecondsOption", "TimeOption"]
+
+_A_DAY = 86400.0
 
 
 class ReportFile(click.Path):
@@ -26,6 +29,20 @@ class ReportFile(click.Path):
         if problem := check_writable(path):
             self.fail(problem, param, ctx)
         return path
+
+
+class SecondsOption(click.FloatRange):
+    """Seconds, at most a day: what is no number, or without an end, is no limit."""
+
+    def __init__(self, least: float, *, min_open: bool = False) -> None:
+        super().__init__(least, _A_DAY, min_open=min_open)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the seconds."""
+        seconds = super().convert(value, param, ctx)
+        if math.isnan(seconds):
+            self.fail(f"{value} is no number of seconds.", param, ctx)
+        return seconds
 
 
 class BudgetOption(click.ParamType):  # type: ignore[type-arg]  # generic in newer releases only

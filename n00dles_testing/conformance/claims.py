@@ -46,6 +46,8 @@ class Claims:
     @classmethod
     def from_file(cls, path: Path) -> Self:
         """Read a TOML file. Raises `ConfigurationError` saying what in it means nothing."""
+        if path.exists() and not path.is_file():
+            raise ConfigurationError(f"the claims {path} are no ordinary file; name a TOML file")
         try:
             form = tomllib.loads(path.read_text("utf-8"))
         except OSError as error:

@@ -43,6 +43,7 @@ class Clause:
         return inspect.getdoc(self.check) or ""
 
 
+_SHOWN = 40
 _clauses: dict[str, Clause] = {}
 
 
@@ -58,7 +59,7 @@ def clause(id: str, *, level: int, title: str, graded: bool = False) -> Callable
             raise ValueError(f"the contract has no clause {id!r} at level {level}")
         if id in _clauses:
             raise ValueError(f"clause {id} has a check already: {_clauses[id].check!r}")
-        if not check.__doc__:
+        if not check.__doc__ and __doc__ is not None:  # -OO removes all
             raise ValueError(f"the check of clause {id} has no docstring; it is the clause's documentation")
         _clauses[id] = Clause(id, level, title, check, graded)
         return check
@@ -93,7 +94,6 @@ def select(ids: Iterable[str] = ()) -> tuple[Clause, ...]:
     if missing:
         meant = [each.id for each in known if each.id in {_with_two_digits(id_) for id_ in missing}]
         hint = f". Did you mean {', '.join(meant)}? This" if meant else "; this"
-        raise KeyError(
-            f"no check for {', '.join(sorted(missing))}{hint} release checks {', '.join(each.id for each in known)}"
-        )
+        shown = ", ".join(id_[:_SHOWN] or "an empty id" for id_ in sorted(missing))
+        raise KeyError(f"no check for {shown}{hint} release checks {', '.join(each.id for each in known)}")
     return tuple(each for each in known if not wanted or each.id in wanted)

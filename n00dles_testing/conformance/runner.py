@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -89,6 +90,8 @@ def open_runner(
     Locations are made in `folder`, which is the caller's and is left as it is; without one, in a temporary folder that
     is removed. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see `check_store`.
     """
+    if not 0 < limit < math.inf:
+        raise ConfigurationError(f"the limit {limit} is no number of seconds that a call may take")
     said = Claims() if claims is None else Claims.from_file(claims)
     said_limit = None if limit == DEFAULT_LIMIT else f"{limit:.12g}"
     options = [*_option("--claims", claims), *_option("--reader", reader), *_option("--limit", said_limit)]

@@ -18,6 +18,7 @@ __all__ = [
     "check_writable",
     "enveloped",
     "json_text",
+    "shortened",
     "write_json",
     "write_whole",
     "written_whole",
@@ -25,6 +26,7 @@ __all__ = [
 
 FORMAT = "n00dles-testing-report"
 FORMAT_VERSION = 1
+_SHOWN = 200
 """Rises when a field changes its meaning or goes; new fields may come at any time."""
 
 
@@ -86,12 +88,23 @@ def written_whole(path: Path, text: str) -> tuple[bool, str]:
 
 def check_writable(path: Path) -> str | None:
     """Say why no report can be written to `path`, or return None: to be asked before a long check, not after."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        return f"{shortened(str(path))} cannot be written to: {error.strerror}"
     if path.is_dir():
         return f"{path} is a folder; name a file in it"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     target = path if path.exists() and not path.is_file() else path.parent
     return None if os.access(target, os.W_OK) else f"{target} cannot be written to"
+
+
+def shortened(text: str) -> str:
+    """Return a long text as its beginning, and how long it is."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
 def package_version() -> str:
