@@ -125,7 +125,9 @@ async def _after_a_kill(
         if traced:
             async with s.elsewhere(tracing=True) as tracer:
                 came = (await tracer.perform(trace_steps, text, **arguments))["came"]
-            is_killed = is_unknown = bool(came.get("killed"))
+            # A process that the store talks to is traced, too: with that one killed, the call may fail.
+            is_killed = bool(came.get("killed"))
+            is_unknown = is_killed or "raised" in came
         else:
             by = signal.SIGKILL if disturbance["by"] == "kill" else signal.SIGXFSZ
             async with s.elsewhere() as victim:
