@@ -44,7 +44,7 @@ class Story:
         """Take a step in, or its outcome."""
         self._current = number // STEPS_OF_A_JOURNAL
         steps = self._journals.setdefault(self._current, {})
-        has_ended = steps.get(number, text) != text  # it is told again, with its outcome
+        has_ended = number in steps and text.startswith(f"{steps[number]} → ")  # told again, with its outcome
         begins = number % STEPS_OF_A_JOURNAL == 0  # the title of a scenario
         self.is_in_a_call = not has_ended and not begins
         steps[number] = text
