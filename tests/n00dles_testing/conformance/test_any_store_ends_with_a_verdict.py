@@ -177,16 +177,18 @@ class Scripted:
     def __init__(self, *said: dict[str, Any]) -> None:
         self.channel = self
         self._said = list(said)
+        self._number = 0
 
     def __enter__(self) -> Scripted:
         return self
 
     def __exit__(self, *_: object) -> None: ...
 
-    def send(self, message: dict[str, Any]) -> None: ...
+    def send(self, message: dict[str, Any]) -> None:
+        self._number = message["number"]
 
     def receive(self, timeout: float) -> dict[str, Any] | None:
-        return self._said.pop(0) if self._said else None
+        return {"number": self._number, **self._said.pop(0)} if self._said else None
 
     def output(self) -> str:
         return ""
@@ -208,6 +210,22 @@ def test_what_a_left_call_tells_behind_the_result_is_not_taken_for_the_end() -> 
     assert worker.receive(0) is None
 
 
+def test_a_result_that_was_not_asked_for_is_not_taken() -> None:
+    passed = ClauseResult("S14", "told", Verdict.PASS, scenarios=1).to_dict()
+    failed = ClauseResult("S01", "told", Verdict.FAIL, scenarios=1).to_dict()
+    again = {"result": failed, "reader": None, "number": 1}
+    worker = Scripted(again, {"result": passed, "reader": None}, {"idle": True})
+    [clause] = [each for each in implemented() if each.id == "S14"]
+
+    with open_runner("memory://") as runner:
+        runner._stop()
+        runner._asked = 7
+        runner._worker = cast(HelperProcess, worker)
+        result = runner.check(clause)
+
+    assert (result.clause, result.verdict) == ("S14", Verdict.PASS)
+
+
 def test_a_process_that_does_not_start_is_started_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     starts = _slow_starts(monkeypatch, {2})
 
@@ -222,7 +240,7 @@ def test_a_process_that_never_starts_again_is_not_held_against_the_store(monkeyp
 
     report = check("KillsTheProcess", ["S02", "S05"])
 
-    assert [result.verdict for result in report.results] == [Verdict.FAIL, Verdict.VACUOUS]
+    assert [result.verdict for result in report.results] == [Verdict.FAIL, Verdict.NOT_RUN]
     assert "the process for the checks did not start" in report.results[1].reason
 
 
