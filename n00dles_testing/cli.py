@@ -91,6 +91,12 @@ def _list_clauses(context: click.Context, _: click.Parameter, value: bool) -> No
         context.exit()
 
 
+def _expect_two_files(json_file: Path | None, html_file: Path | None) -> None:
+    """Raise `click.UsageError` if both reports would go into the same file."""
+    if json_file is not None and html_file is not None and json_file.absolute() == html_file.absolute():
+        raise click.UsageError(f"--json and --html both name {json_file}; one report would replace the other.")
+
+
 @main.command(
     epilog=f"""\b
 Examples:
@@ -155,9 +161,7 @@ def check(
     """
     from .command_check import run_check
 
-    if json_file is not None and html_file is not None and json_file.absolute() == html_file.absolute():
-        raise click.UsageError(f"--json and --html both name {json_file}; one report would replace the other.")
-
+    _expect_two_files(json_file, html_file)
     options = {"clauses": clauses, "seed": seed, "limit": limit, **said}
     raise SystemExit(run_check(target, options, json_file=json_file, html_file=html_file))
 
@@ -167,6 +171,7 @@ def check(
 Examples:
   n00dles-testing powerloss sqlite:///runs.db
   n00dles-testing powerloss tests/my_store.py:open_store --model ext4 --json powerloss.json
+  n00dles-testing powerloss mypackage.store:open_store --html powerloss.html
 
 \b
 Models, each of which is required but strict:
@@ -198,7 +203,10 @@ tried, and the output says so.
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample.")
 @click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
-def powerloss(target: str, json_file: Path | None, **options: Any) -> None:
+@click.option(
+    "--html", "html_file", type=ReportFile(), metavar="FILE", help="Write the report as one page for a browser."
+)
+def powerloss(target: str, json_file: Path | None, html_file: Path | None, **options: Any) -> None:
     """Lose the power of a state store at every moment, and open it on all that the disk may hold then.
 
     TARGET is what check takes. A few calls of the store are traced: two runs are created, saved, closed, opened again,
@@ -208,7 +216,8 @@ def powerloss(target: str, json_file: Path | None, **options: Any) -> None:
     """
     from .command_powerloss import run_powerloss
 
-    raise SystemExit(run_powerloss(target, options, json_file))
+    _expect_two_files(json_file, html_file)
+    raise SystemExit(run_powerloss(target, options, json_file, html_file))
 
 
 @main.command(
@@ -249,7 +258,10 @@ and of a store that keeps no files below its location, it is the calls that Pyth
     help="A call of the store that takes longer is killed, and fails.",
 )
 @click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
-def faults(target: str, how: str, json_file: Path | None, **options: Any) -> None:
+@click.option(
+    "--html", "html_file", type=ReportFile(), metavar="FILE", help="Write the report as one page for a browser."
+)
+def faults(target: str, how: str, json_file: Path | None, html_file: Path | None, **options: Any) -> None:
     """Kill a state store at each of its system calls, and have each of them fail.
 
     TARGET is what check takes. Each call of the store, from the first creation to a delete, is made in a process of its
@@ -258,7 +270,8 @@ def faults(target: str, how: str, json_file: Path | None, **options: Any) -> Non
     """
     from .command_faults import run_faults
 
-    raise SystemExit(run_faults(target, how, options, json_file))
+    _expect_two_files(json_file, html_file)
+    raise SystemExit(run_faults(target, how, options, json_file, html_file))
 
 
 @main.command(
@@ -273,7 +286,7 @@ The same reports give the same page.
 Exit codes:
   0    the page was written, whatever it says
   1    it could not be written
-  2    a file is no report of check --json, or of another format version
+  2    a file is no report of check, powerloss or faults, or of another format version
 """
 )
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -283,7 +296,7 @@ Exit codes:
 def report(files: tuple[Path, ...], html_file: Path) -> None:
     """Merge JSON reports of checked stores into one page.
 
-    FILES are what check --json has written, one for each store: a column each, in this order.
+    FILES are what check, powerloss or faults has written with --json: a column each, in this order.
     """
     from .command_report import run_report
 

@@ -11,12 +11,12 @@ from rich.console import Console
 
 from n00dles.errors import ConfigurationError
 
+from .command_report import write_reports
 from .conformance import CAPABILITIES, StoreReport, check_store, select
 from .conformance.claims import Claims
 from .conformance.gaps import judge_gaps
 from .conformance.grade import grade
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
-from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_check import CheckProgress, clause_list, print_interrupted, print_report
 from .terminated import ENDED, cleaning_up_at_sigterm
@@ -54,15 +54,8 @@ def run_check(
             _print_what_was_found(console, target, options, progress)
         raise
     print_report(console, report)
-    reports = []
-    if json_file is not None:
-        reports.append(written_whole(json_file, json_text("check", report.to_dict())))
-    if html_file is not None:
-        from .command_report import page_of
-
-        reports.append(written_whole(html_file, page_of(report.to_dict())))
-    print_notes(console, [said for _, said in reports])
-    are_written = all(is_written for is_written, _ in reports)
+    are_written, said = write_reports("check", report.to_dict(), json_file, html_file)
+    print_notes(console, said)
     return PASSED if report.ok and are_written else FAILED
 
 

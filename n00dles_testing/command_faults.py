@@ -10,9 +10,9 @@ import click
 
 from n00dles.errors import ConfigurationError
 
+from .command_report import write_reports
 from .conformance.disturbing import deeds_of, disturb_store
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
-from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_faults import FaultsProgress, print_report
 from .terminated import cleaning_up_at_sigterm
@@ -22,7 +22,13 @@ __all__ = ["run_faults"]
 _CLEANED_UP = "the store's processes are ended and the temporary folder is removed"
 
 
-def run_faults(target: str, how: str, options: Mapping[str, Any], json_file: Path | None = None) -> int:
+def run_faults(
+    target: str,
+    how: str,
+    options: Mapping[str, Any],
+    json_file: Path | None = None,
+    html_file: Path | None = None,
+) -> int:
     """Disturb a store, show what came, and return the exit code; `options` are those of `disturb_store`.
 
     Raises `click.ClickException` for a target that cannot be used.
@@ -38,8 +44,6 @@ def run_faults(target: str, how: str, options: Mapping[str, Any], json_file: Pat
         click.echo(f"interrupted; {_CLEANED_UP}", err=True)
         return INTERRUPTED
     print_report(console, report)
-    is_written = True
-    if json_file is not None:
-        is_written, said = written_whole(json_file, json_text("faults", report.to_dict()))
-        print_notes(console, [said])
-    return PASSED if report.ok and is_written else FAILED
+    are_written, said = write_reports("faults", report.to_dict(), json_file, html_file)
+    print_notes(console, said)
+    return PASSED if report.ok and are_written else FAILED

@@ -10,9 +10,9 @@ import click
 
 from n00dles.errors import ConfigurationError
 
+from .command_report import write_reports
 from .conformance.losing_power import lose_power_of
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
-from .report.json_file import json_text, written_whole
 from .report.terminal import StepDisplay, console_for, print_notes
 from .show_powerloss import PowerLossProgress, print_report
 from .terminated import cleaning_up_at_sigterm
@@ -22,7 +22,9 @@ __all__ = ["run_powerloss"]
 _CLEANED_UP = "the store's processes are ended and the temporary folder is removed"
 
 
-def run_powerloss(target: str, options: Mapping[str, Any], json_file: Path | None = None) -> int:
+def run_powerloss(
+    target: str, options: Mapping[str, Any], json_file: Path | None = None, html_file: Path | None = None
+) -> int:
     """Lose a store's power, show what came, and return the exit code; `options` are those of `lose_power_of`.
 
     Raises `click.ClickException` for a target that cannot be used.
@@ -37,8 +39,6 @@ def run_powerloss(target: str, options: Mapping[str, Any], json_file: Path | Non
         click.echo(f"interrupted; {_CLEANED_UP}", err=True)
         return INTERRUPTED
     print_report(console, found)
-    is_written = True
-    if json_file is not None:
-        is_written, said = written_whole(json_file, json_text("powerloss", found.to_dict()))
-        print_notes(console, [said])
-    return PASSED if found.ok and is_written else FAILED
+    are_written, said = write_reports("powerloss", found.to_dict(), json_file, html_file)
+    print_notes(console, said)
+    return PASSED if found.ok and are_written else FAILED

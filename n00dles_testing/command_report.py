@@ -1,4 +1,4 @@
-"""`n00dles-testing report`, and `check --html`: from reports to one page."""
+"""`n00dles-testing report`, and the `--html` of `check`, `powerloss` and `faults`: from reports to one page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ from .conformance.grade import grade
 from .conformance.sentences import SENTENCES
 from .exits import FAILED, PASSED
 from .report.check_report import CheckReport, UnreadableReportError, parse_check_report, read_check_report
-from .report.html_page import render_page
-from .report.json_file import enveloped, written_whole
+from .report.json_file import enveloped, json_text, written_whole
 from .report.page_view import ClauseText
 from .verdicts import ClauseResult
 
-__all__ = ["contract", "page_of", "run_report"]
+__all__ = ["contract", "page_of", "run_report", "write_reports"]
 
 
 def run_report(files: Sequence[Path], html_file: Path) -> int:
     """Merge the JSON reports of several stores into one page, and return the exit code.
 
-    Raises `click.UsageError` for a file that is no report of a check, or of another format version, or named twice.
+    Raises `click.UsageError` for a file that is no report of `check`, `powerloss` or `faults`, or of another format
+    version, or named twice.
     """
+    from .report.html_page import render_page
+
     places = [file.resolve() for file in files]
     for number, file in enumerate(files):
         if places[number] in places[:number]:
@@ -57,9 +59,23 @@ def _read(file: Path) -> CheckReport:
     return report
 
 
-def page_of(content: Mapping[str, Any]) -> str:
-    """Return the page about one check (`StoreReport.to_dict`)."""
-    return render_page([parse_check_report(enveloped("check", content))], contract())
+def page_of(content: Mapping[str, Any], kind: str = "check") -> str:
+    """Return the page about one check (`StoreReport.to_dict`), or one report of `powerloss` or `faults`."""
+    from .report.html_page import render_page
+
+    return render_page([parse_check_report(enveloped(kind, content))], contract())
+
+
+def write_reports(
+    kind: str, content: Mapping[str, Any], json_file: Path | None, html_file: Path | None
+) -> tuple[bool, list[str]]:
+    """Write what is asked for; return whether all of it could be written, and a sentence about each."""
+    reports = []
+    if json_file is not None:
+        reports.append(written_whole(json_file, json_text(kind, content)))
+    if html_file is not None:
+        reports.append(written_whole(html_file, page_of(content, kind)))
+    return all(is_written for is_written, _ in reports), [said for _, said in reports]
 
 
 def contract() -> list[ClauseText]:

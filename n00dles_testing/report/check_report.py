@@ -1,4 +1,7 @@
-"""A report that `check --json` has written, read again: whatever a file holds, it is one, or an error says why not."""
+"""A report that `check --json` has written, read again: whatever a file holds, it is one, or an error says why not.
+
+Those of `powerloss` and `faults` are read as checks of the few clauses that they try.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..verdicts import Verdict
 from .json_file import FORMAT, FORMAT_VERSION
+from .other_reports import OTHERS, as_check
+from .power_loss import PowerLoss
 
 __all__ = [
     "CheckReport",
@@ -35,12 +40,13 @@ class _Part(BaseModel):
 
 
 class ToldFinding(_Part):
-    """One fault, as `Finding.to_dict` gives it."""
+    """One fault, as `Finding.to_dict` gives it; with what can be drawn of it, if that is a power loss."""
 
     clause: str
     message: str
     story: tuple[str, ...]
     replay: str | None
+    picture: PowerLoss | None = None
 
 
 class CheckedClause(_Part):
@@ -116,7 +122,7 @@ class CheckReport(_Part):
 
 
 def read_check_report(path: Path) -> CheckReport:
-    """Read a file that `n00dles-testing check --json` has written. Raises `UnreadableReportError`."""
+    """Read what `check`, `powerloss` or `faults` has written with `--json`. Raises `UnreadableReportError`."""
     try:
         form = json.loads(path.read_bytes())
     except OSError as error:
@@ -139,12 +145,14 @@ def parse_check_report(form: Any) -> CheckReport:
             f"is a report of format version {version!r}, written by {form.get('written_by')!r}; this "
             f"release reads version {FORMAT_VERSION}. Check the store again with this release, or use that one."
         )
-    if form.get("kind") != "check":
-        raise UnreadableReportError(f"is a report of {form.get('kind')!r}; only those of check have clauses of a store")
-    if not form.get("results"):
+    if form.get("kind") not in ("check", *OTHERS):
+        raise UnreadableReportError(
+            f"is a report of {form.get('kind')!r}; only those of check, {' and '.join(OTHERS)} have clauses of a store"
+        )
+    if not form.get("clauses" if form["kind"] == "faults" else "results") and form["kind"] != "powerloss":
         raise UnreadableReportError("is an empty report: no clause was tried, so there is nothing to show")
     try:
-        report = CheckReport.model_validate(form)
+        report = CheckReport.model_validate(form if form["kind"] == "check" else as_check(form))
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False, include_input=False)
         place = ".".join(str(step) for step in first["loc"])

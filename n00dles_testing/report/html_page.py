@@ -15,7 +15,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .check_report import CheckReport
-from .escape import pieces
+from .escape import one_line, pieces
 from .page_view import ClauseText, Page
 
 __all__ = ["render_page"]
@@ -45,4 +45,22 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["pieces"] = pieces
+    environment.filters["plain"] = _plain
+    environment.filters["fitting"] = _fitting
     return environment
+
+
+_WIDTH_OF_A_CHARACTER = 6.2
+"""Of the small text in a picture, in pixels: rather more than most have."""
+
+
+def _plain(text: str, most: int) -> str:
+    """Return a text for a place where no element can stand: on one line, with escapes, and not longer than `most`."""
+    shown = one_line(text[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return as much of a text as fits into so many pixels."""
+    most = int(width / _WIDTH_OF_A_CHARACTER)
+    return text if len(text) <= most else f"{text[: most - 1]}…" if most > 1 else ""

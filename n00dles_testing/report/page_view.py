@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from ..verdicts import Verdict
 from .check_report import CheckedClause, CheckReport, ToldFinding
 from .differences import Parts, marked
+from .power_picture import Picture
 from .timeline import Timeline, read_story
 
 __all__ = ["Cell", "ClauseText", "Failure", "Group", "Page", "Row", "Store", "ToldFault"]
@@ -90,13 +91,17 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ToldFault:
-    """A finding with its time line, and what was allowed and came in parts, each with whether only this one has it."""
+    """A finding with its time line, and what was allowed and came in parts, each with whether only this one has it.
+
+    `picture` is there if it is a power loss.
+    """
 
     finding: ToldFinding
     story: tuple[str, ...]
     timeline: Timeline
     allowed: Parts | None
     came: Parts | None
+    picture: Picture | None = None
 
     @classmethod
     def of(cls, finding: ToldFinding) -> ToldFault:
@@ -107,9 +112,11 @@ class ToldFault:
         timeline = read_story(story)
         allowed, came = timeline.detail("allowed"), timeline.detail("came")
         if allowed is not None and came is not None:
-            return cls(finding, story, timeline, *marked(allowed, came))
-        alone = [None if text is None else [(text, False)] for text in (allowed, came)]
-        return cls(finding, story, timeline, *alone)
+            compared: Sequence[Parts | None] = marked(allowed, came)
+        else:
+            compared = [None if text is None else [(text, False)] for text in (allowed, came)]
+        picture = None if finding.picture is None else Picture.of(finding.picture)
+        return cls(finding, story, timeline, compared[0], compared[1], picture)
 
     @property
     def other_details(self) -> list[tuple[str, str]]:

@@ -21,17 +21,17 @@ MOST_LANES = 6
 
 _LANE = re.compile(
     r"((?:process|worker|thread|task|loop|child|parent) ?[\w.-]{0,20}"
-    r"|\w[\w -]{0,30}(?=: (?:open|load_or_create|load|save|delete|close|fork)\()): (.+)",
+    r"|(?!call )\w[\w -]{0,30}(?=: (?:open|load_or_create|load|save|delete|close|fork)\()): (.+)",
     re.DOTALL,
 )
 _DETAIL = re.compile(
     r"(allowed|came|why|raised|printed|stored|on disk|hangs at|[a-z][a-z ]{0,10}(?= {2}))  *(.*)", re.DOTALL
 )
-_CALL = re.compile(r"(open|load_or_create|load|save|delete|close)(\(.*)", re.DOTALL)
+_CALL = re.compile(r"((?:call \d{1,9}: )?(?:open|load_or_create|load|save|delete|close))(\(.*)", re.DOTALL)
 _UNANSWERED = re.compile(r"(open|load_or_create|load|save|delete|close)\(.*(\)|\}|characters\))", re.DOTALL)
 _OUTCOMES = re.compile(
     r" → (acknowledged.*|open|closed|done|cancelled|has not ended|unreadable|raised \w+.*|refused.*|the process .*"
-    r"|inputs \{.*)",
+    r"|the power fails.*|inputs \{.*)",
     re.DOTALL,
 )
 _DEATH = re.compile(r"SIGKILL|was killed|killed itself")
@@ -163,6 +163,7 @@ def _mark_of(outcome: str) -> Mark:
         "done": Mark.DONE,
         "cancelled": Mark.CANCELLED,
         "has not ended": Mark.NO_ANSWER,
+        "the power fails": Mark.NO_ANSWER,
     }
     return next((mark for start, mark in starts.items() if outcome.startswith(start)), Mark.GAVE)
 

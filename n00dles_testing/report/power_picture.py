@@ -1,0 +1,296 @@
+"""A power loss as a picture: a lane for each file, time from left to right, and what was left at the end of each lane.
+
+Here it is laid out, in pixels; `picture.html.jinja` draws it. What was lost is told apart by its shape and by a word
+under it, and the same is there as a list, for those who do not see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from .power_loss import PowerLoss, ToldMoment
+
+__all__ = ["Call", "Glyph", "Lane", "Picture"]
+
+MOST_LANES = 12
+"""The files of more share the last lane: those of which nothing was lost, if that suffices."""
+_MOST_MOMENTS = 300
+_COLUMN = 50
+_MARK = 40
+_STRETCH = 104
+_BEGIN = 14
+_LANE = 54
+_CALL = 24
+_TOP = 24
+_LEFT = 190
+_LEVELS = 3
+_UNKNOWN = "not told"
+
+FOLDER = "the folder"
+"""The lane of what is done to the watched folder itself."""
+
+_FATES = {
+    "synced": ("synced", "synced"),
+    "kept": ("kept", "unsynced"),
+    "partly": ("partly", "part lost"),
+    "lost": ("lost", "LOST"),
+    "sync": ("sync", "sync"),
+    "failed sync": ("failed", "FAILED"),
+    "unfinished sync": ("unfinished", "no end"),
+}
+"""The class of each fate, and the word under it."""
+
+_SYMBOLS = {
+    "create": "+",
+    "folder": "+",
+    "symlink": "+",
+    "link": "+",
+    "write": "W",
+    "truncate": "T",
+    "rename": "R",
+    "unlink": "\N{MINUS SIGN}",
+    "sync": "S",
+    "sync all": "S",
+}
+_MEANINGS = (
+    ("+", "a new name, of a file, folder or link"),
+    ("W", "bytes are written"),
+    ("T", "another size"),
+    ("R", "renamed, to the lane of the arrow"),
+    ("\N{MINUS SIGN}", "a name is removed"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    """One operation: a sign in the lane of its file, with the class of its fate and a word for that.
+
+    `to_y` is the lane to which a rename leads, None if there is none. `tip` is all of it in words.
+    """
+
+    x: int
+    y: int
+    symbol: str
+    css: str
+    word: str
+    tip: str
+    times: int = 1
+    to_y: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch that is left out: how much, and what became of it."""
+
+    x: int
+    width: int
+    words: str
+    fate: str
+    css: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A file (or several), and what was left of it in a few words; `is_hurt` if something of it was lost."""
+
+    name: str
+    y: int
+    left: str
+    is_hurt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the store above the lanes: from where it began to where it returned, or to the end."""
+
+    token: str
+    title: str
+    x: int
+    end: int
+    y: int
+    has_returned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that is drawn, and the list that says the same: each entry with a word, and a class for that."""
+
+    loss: PowerLoss
+    width: int
+    height: int
+    top: int
+    crash: int
+    lanes: tuple[Lane, ...]
+    glyphs: tuple[Glyph, ...]
+    stretches: tuple[Stretch, ...]
+    calls: tuple[Call, ...]
+    entries: tuple[tuple[str, str, str], ...]
+    meanings: tuple[tuple[str, str], ...]
+    fates: tuple[str, ...]
+
+    @property
+    def end(self) -> str:
+        """What happened at the end: the power fails, or the process is killed."""
+        return "killed" if self.loss.model == "kill" else "power fails"
+
+    @classmethod
+    def of(cls, loss: PowerLoss) -> Picture | None:
+        """Lay it out; None if nothing had happened before the power failed."""
+        moments = loss.finding.timeline[:_MOST_MOMENTS]
+        return _Layout(loss, moments).picture() if any(moment.fate != "mark" for moment in moments) else None
+
+
+class _Layout:
+    def __init__(self, loss: PowerLoss, moments: Sequence[ToldMoment]) -> None:
+        self._loss = loss
+        self._moments = moments
+        self._shown, self._others = _lanes(moments)
+        self._places, self._crash = _places(moments)
+        self._calls = self._called()
+        self._first = _TOP + _CALL * max((call.y for call in self._calls), default=1)
+
+    def picture(self) -> Picture:
+        glyphs = tuple(self._glyphs())
+        lanes = tuple(self._lane(name, number) for number, name in enumerate(self._names))
+        used = {glyph.symbol for glyph in glyphs}
+        return Picture(
+            loss=self._loss,
+            width=self._crash + _LEFT,
+            height=self._first + _LANE * len(lanes) + 4,
+            top=self._first,
+            crash=self._crash,
+            lanes=lanes,
+            glyphs=glyphs,
+            stretches=tuple(self._stretches()),
+            calls=tuple(
+                Call(each.token, each.title, each.x, each.end, _TOP + _CALL * (each.y - 1), each.has_returned)
+                for each in self._calls
+            ),
+            entries=tuple(self._entries()),
+            meanings=tuple(meaning for meaning in _MEANINGS if meaning[0] in used),
+            fates=tuple(fate for fate, (css, _) in _FATES.items() if any(each.css == css for each in glyphs)),
+        )
+
+    @property
+    def _names(self) -> list[str]:
+        return [*self._shown, *([""] if self._others else [])]
+
+    def _y(self, path: str) -> int:
+        number = self._shown.index(path or FOLDER) if (path or FOLDER) in self._shown else len(self._shown)
+        return self._first + _LANE * number + _LANE // 2
+
+    def _glyphs(self) -> Iterable[Glyph]:
+        for moment, x in zip(self._moments, self._places, strict=True):
+            if moment.what not in _SYMBOLS or moment.fate not in _FATES:
+                continue
+            css, word = _FATES[moment.fate]
+            y = self._y(moment.path)
+            to_y = self._y(moment.to_path) if moment.what == "rename" else y
+            tip = f"{moment.words}: {word.lower()}"
+            yield Glyph(x, y, _SYMBOLS[moment.what], css, word, tip, moment.times, None if to_y == y else to_y)
+
+    def _stretches(self) -> Iterable[Stretch]:
+        for moment, x in zip(self._moments, self._places, strict=True):
+            if moment.what == "more":
+                bad = moment.fate in ("lost", "partly", "failed sync")
+                told = moment.words.partition("operations")[2].strip(" ,()") or "left out"
+                yield Stretch(
+                    x - _STRETCH // 2 + 4, _STRETCH - 8, f"and {moment.times} more", told, "lost" if bad else ""
+                )
+
+    def _lane(self, name: str, number: int) -> Lane:
+        y = self._first + _LANE * number + _LANE // 2
+        of_lane = self._others if name == "" else {name}
+        hurt = any(
+            moment.fate in ("lost", "partly") and ({moment.path or FOLDER, moment.to_path} & of_lane)
+            for moment in self._moments
+        )
+        shown = f"{len(self._others)} other files" if name == "" else name
+        return Lane(shown, y, self._left(name), hurt)
+
+    def _left(self, name: str) -> str:
+        left = dict(self._loss.finding.left)
+        if name == "":
+            count = len(self._others & left.keys())
+            return f"{count} of them {'is' if count == 1 else 'are'} there"
+        if name == FOLDER:
+            names = len(self._loss.finding.on_disk)
+            return f"{names} name{'' if names == 1 else 's'} in it"
+        is_clipped = len(self._loss.finding.on_disk) > len(left)
+        return left.get(name, _UNKNOWN if is_clipped else "not there")
+
+    def _called(self) -> list[Call]:
+        """Return the calls, each with the row in which it has room as its y."""
+        ends = {token: (title, end) for token, title, end in self._loss.ends()}
+        begun: set[str] = set()
+        calls: list[Call] = []
+        rows = [0] * _LEVELS
+        returned = {
+            moment.during: x
+            for moment, x in zip(self._moments, self._places, strict=True)
+            if moment.what == "return" and moment.during
+        }
+        for moment, x in zip(self._moments, self._places, strict=True):
+            token = moment.during or ""
+            if not token or token in begun or moment.what not in ("call", "return"):
+                continue
+            begun.add(token)
+            start = x if moment.what == "call" else _BEGIN  # it began in a stretch that is left out
+            end = returned.get(token)
+            stop = self._crash if end is None else end
+            row = next((row for row, taken in enumerate(rows) if taken <= start), _LEVELS - 1)
+            rows[row] = stop
+            title = ends.get(token, ("", ""))[0]
+            calls.append(Call(token, title, start, stop, row + 1, end is not None))
+        return calls
+
+    def _entries(self) -> Iterable[tuple[str, str, str]]:
+        ends = {token: (title, end) for token, title, end in self._loss.ends()}
+        for moment in self._moments:
+            if moment.what == "call":
+                title = ends.get(moment.during or "", ("", ""))[0]
+                yield f"call {moment.during} begins: {title}", "", "mark"
+            elif moment.what == "return":
+                yield f"call {moment.during} returns", "", "mark"
+            elif moment.fate == "mark":
+                yield moment.words, "", "mark"
+            elif moment.what == "more":
+                yield moment.words, "", "more"
+            else:
+                css, word = _FATES.get(moment.fate, ("kept", moment.fate))
+                yield moment.words, "" if css == "sync" else word.lower(), css
+
+
+def _places(moments: Sequence[ToldMoment]) -> tuple[list[int], int]:
+    """Return the middle of the column of each moment, and where the power fails."""
+    at, places = _BEGIN, []
+    for moment in moments:
+        width = _STRETCH if moment.what == "more" else _MARK if moment.fate == "mark" else _COLUMN
+        places.append(at + width // 2)
+        at += width
+    return places, at + 12
+
+
+def _lanes(moments: Sequence[ToldMoment]) -> tuple[list[str], set[str]]:
+    """Return the files with a lane of their own, in the order in which they come, and those which share one.
+
+    The folder itself comes last.
+    """
+    order: dict[str, int] = {}
+    for moment in moments:
+        if moment.what not in _SYMBOLS or moment.what == "sync all":
+            continue
+        for path in (moment.path or FOLDER, moment.to_path):
+            if path:
+                weight = {"lost": 2, "partly": 2, "failed sync": 2, "kept": 1}.get(moment.fate, 0)
+                order[path] = max(order.get(path, 0), weight)
+    if not order:
+        order[FOLDER] = 0
+    others: set[str] = set()
+    if len(order) > MOST_LANES:
+        ranked = sorted(order, key=lambda path: -order[path])
+        others = set(ranked[MOST_LANES - 1 :])
+    shown = [path for path in order if path not in others]
+    shown.sort(key=lambda path: path == FOLDER)
+    return shown, others
