@@ -75,9 +75,7 @@ class SQLiteSession:
         finally:
             self._lock.release()
 
-    def _run(
-        self, kind: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T], wait: bool
-    ) -> T:
+    def _run(self, kind: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T], wait: bool) -> T:
         try:
             return _run(self._open(wait), kind, work)
         except sqlite3.OperationalError as error:

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles, replace_file
 
-__all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk", "TidiesUpAtTheSixthOpening"]
+__all__ = ["CompactsWhatItOpened", "NamesFilesByHash", "StripsOnDisk", "TidiesUpAtTheTenthOpening"]
 
-_OPENINGS = 5
+_OPENINGS = 9
 
 
 class CompactsWhatItOpened(AppendOnlyLog):
@@ -67,8 +67,8 @@ def _stripped(output: Any) -> Any:
     return output.strip() if isinstance(output, str) else output
 
 
-class TidiesUpAtTheSixthOpening(JSONFiles):
-    """Removes runs without outputs when the location has been opened six times: what has just begun is no rubbish."""
+class TidiesUpAtTheTenthOpening(JSONFiles):
+    """Removes runs without outputs when the location has been opened ten times: what has just begun is no rubbish."""
 
     breaks: ClassVar[str | None] = "C01"
 

@@ -117,8 +117,9 @@ class WritesBackWhatItLoaded(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove the run."""
-        super().delete(run_id)
-        self.changed.pop(run_id, None)
+        with self.lock:
+            super().delete(run_id)
+            self.changed.pop(run_id, None)
 
     def close(self) -> None:
         """Write at last."""
@@ -151,8 +152,9 @@ class CoalescesLongRuns(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove the run."""
-        super().delete(run_id)
-        self.held.pop(run_id, None)
+        with self.lock:
+            super().delete(run_id)
+            self.held.pop(run_id, None)
 
     def close(self) -> None:
         """Write at last."""

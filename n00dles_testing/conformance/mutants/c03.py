@@ -65,9 +65,10 @@ class MovesTheOldOneAway(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove what a failed save has left, too."""
-        for suffix in (".backup", ".aside"):
-            self.path(run_id).with_suffix(suffix).unlink(missing_ok=True)
-        super().delete(run_id)
+        with self.lock:
+            for suffix in (".backup", ".aside"):
+                self.path(run_id).with_suffix(suffix).unlink(missing_ok=True)
+            super().delete(run_id)
 
 
 class ChangesPlacesInOneLine(MovesTheOldOneAway):
@@ -187,9 +188,10 @@ class WritesOneFileANode(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove all files."""
-        for path in reversed(self.node_paths(run_id)):
-            path.unlink()
-        super().delete(run_id)
+        with self.lock:
+            for path in reversed(self.node_paths(run_id)):
+                path.unlink()
+            super().delete(run_id)
 
     def node_paths(self, run_id: str) -> list[Path]:
         """Return the files of the nodes, in the order of completion."""

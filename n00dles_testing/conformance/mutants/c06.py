@@ -38,8 +38,9 @@ class RemovesItsJournalFirst(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove both."""
-        self.journal(run_id).unlink(missing_ok=True)
-        super().delete(run_id)
+        with self.lock:
+            self.journal(run_id).unlink(missing_ok=True)
+            super().delete(run_id)
 
     def journal(self, run_id: str) -> Path:
         """Return the journal of a run."""

@@ -36,8 +36,9 @@ class KeepsTheCallersObject(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""
-        super().delete(run_id)
-        self.cache.pop(run_id, None)
+        with self.lock:
+            super().delete(run_id)
+            self.cache.pop(run_id, None)
 
 
 class GivesOutItsCache(JSONFiles):
@@ -67,8 +68,9 @@ class GivesOutItsCache(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""
-        super().delete(run_id)
-        self.cache.pop(run_id, None)
+        with self.lock:
+            super().delete(run_id)
+            self.cache.pop(run_id, None)
 
 
 _OFTEN = 3
@@ -100,8 +102,9 @@ class CachesWhatIsReadOften(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove the run, and forget what was cached."""
-        super().delete(run_id)
-        self.forget(run_id)
+        with self.lock:
+            super().delete(run_id)
+            self.forget(run_id)
 
     def forget(self, run_id: str) -> None:
         """Begin to count anew."""
@@ -129,5 +132,6 @@ class CachesWhatLoadGives(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Forget the run, in the cache too."""
-        super().delete(run_id)
-        self.cache.pop(run_id, None)
+        with self.lock:
+            super().delete(run_id)
+            self.cache.pop(run_id, None)

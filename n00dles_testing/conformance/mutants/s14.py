@@ -78,8 +78,9 @@ class SavesLaterIfNobodyElseDoes(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Delete the run, and what was left for later."""
-        self.later.pop(run_id, None)
-        super().delete(run_id)
+        with self.lock:
+            self.later.pop(run_id, None)
+            super().delete(run_id)
 
 
 class AnswersTheQuestionBefore(JSONFiles):

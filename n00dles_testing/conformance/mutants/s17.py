@@ -68,8 +68,9 @@ class CachesByRevision(FilesWithRevisions):
 
     def delete(self, run_id: str) -> None:
         """Forget the run, and remove its file."""
-        self.cache.pop(run_id, None)
-        super().delete(run_id)
+        with self.lock:
+            self.cache.pop(run_id, None)
+            super().delete(run_id)
 
 
 class RemembersWhatIsGone(JSONFiles):
@@ -91,5 +92,6 @@ class RemembersWhatIsGone(JSONFiles):
 
     def delete(self, run_id: str) -> None:
         """Remove the run's file, and remember that."""
-        super().delete(run_id)
-        self.gone.add(run_id)
+        with self.lock:
+            super().delete(run_id)
+            self.gone.add(run_id)
