@@ -121,7 +121,7 @@ class ToldFault:
     @property
     def other_details(self) -> list[tuple[str, str]]:
         """The labelled lines besides what was allowed and came."""
-        return [(label, text) for label, text in self.timeline.details if label not in ("allowed", "came")]
+        return [(label.rstrip(), text) for label, text in self.timeline.details if label not in ("allowed", "came")]
 
 
 @dataclass(frozen=True, slots=True)

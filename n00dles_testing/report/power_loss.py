@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["PowerLoss", "ToldLoss", "ToldMoment"]
+
+_MOST_CALLS = 500
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 
@@ -57,6 +59,8 @@ class PowerLoss(_Part):
     `told` is empty if all calls were acknowledged, or would have been.
     """
 
+    UNANSWERED: ClassVar[str] = "the power fails before it returns"
+
     model: str
     calls: tuple[str, ...]
     told: tuple[str, ...] = ()
@@ -65,11 +69,12 @@ class PowerLoss(_Part):
     def ends(self) -> list[tuple[str, str, str]]:
         """Return each call that had begun: its token, what it was, and what became of it before the power failed."""
         found = []
-        for number, title in enumerate(self.calls):
+        invoked, acknowledged = frozenset(self.finding.invoked), frozenset(self.finding.acknowledged)
+        for number, title in enumerate(self.calls[:_MOST_CALLS]):
             token = str(number + 1)
-            if token not in self.finding.invoked:
+            if token not in invoked:
                 continue
             outcome = self.told[number] if number < len(self.told) else "acknowledged"
-            has_returned = token in self.finding.acknowledged or outcome != "acknowledged"
-            found.append((token, title, outcome if has_returned else "the power fails before it returns"))
+            has_returned = token in acknowledged or outcome != "acknowledged"
+            found.append((token, title, outcome if has_returned else self.UNANSWERED))
         return found

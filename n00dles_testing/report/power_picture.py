@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from .call_spans import Span, spans
 from .power_loss import PowerLoss, ToldMoment
 
-__all__ = ["Call", "Glyph", "Lane", "Picture"]
+__all__ = ["Glyph", "Lane", "Picture", "Stretch"]
 
 MOST_LANES = 12
 """The files of more share the last lane: those of which nothing was lost, if that suffices."""
@@ -23,8 +24,11 @@ _BEGIN = 14
 _LANE = 54
 _CALL = 24
 _TOP = 24
-_LEFT = 190
-_LEVELS = 3
+_LEFT = 106
+_WIDTH = 7
+"""Of a character of what is left, about."""
+_SHOWN_OF_WHAT_IS_LEFT = 26
+_MOST_LINES = 4
 _UNKNOWN = "not told"
 
 FOLDER = "the folder"
@@ -85,8 +89,7 @@ class Stretch:
 
     x: int
     width: int
-    words: str
-    fate: str
+    lines: tuple[str, ...]
     css: str
 
 
@@ -101,18 +104,6 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call of the store above the lanes: from where it began to where it returned, or to the end."""
-
-    token: str
-    title: str
-    x: int
-    end: int
-    y: int
-    has_returned: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Picture:
     """Everything that is drawn, and the list that says the same: each entry with a word, and a class for that."""
 
@@ -124,15 +115,19 @@ class Picture:
     lanes: tuple[Lane, ...]
     glyphs: tuple[Glyph, ...]
     stretches: tuple[Stretch, ...]
-    calls: tuple[Call, ...]
+    spans: tuple[Span, ...]
     entries: tuple[tuple[str, str, str], ...]
     meanings: tuple[tuple[str, str], ...]
     fates: tuple[str, ...]
 
+    def row(self, span: Span) -> int:
+        """Return where a call is drawn, from above."""
+        return _TOP + _CALL * span.row
+
     @property
-    def end(self) -> str:
-        """What happened at the end: the power fails, or the process is killed."""
-        return "killed" if self.loss.model == "kill" else "power fails"
+    def is_kill(self) -> bool:
+        """Whether only the process is killed at the end, and the machine stays up."""
+        return self.loss.model == "kill"
 
     @classmethod
     def of(cls, loss: PowerLoss) -> Picture | None:
@@ -147,8 +142,9 @@ class _Layout:
         self._moments = moments
         self._shown, self._others = _lanes(moments)
         self._places, self._crash = _places(moments)
-        self._calls = self._called()
-        self._first = _TOP + _CALL * max((call.y for call in self._calls), default=1)
+        self._hurt = _hurt(moments)
+        self._spans = spans(loss, moments, self._places, _STRETCH // 2 - 4, self._crash)
+        self._first = _TOP + _CALL * max((span.row + 1 for span in self._spans), default=1)
 
     def picture(self) -> Picture:
         glyphs = tuple(self._glyphs())
@@ -156,17 +152,15 @@ class _Layout:
         used = {glyph.symbol for glyph in glyphs}
         return Picture(
             loss=self._loss,
-            width=self._crash + _LEFT,
+            width=self._crash
+            + max(_LEFT, *(_WIDTH * min(len(lane.left), _SHOWN_OF_WHAT_IS_LEFT) + 24 for lane in lanes)),
             height=self._first + _LANE * len(lanes) + 4,
             top=self._first,
             crash=self._crash,
             lanes=lanes,
             glyphs=glyphs,
             stretches=tuple(self._stretches()),
-            calls=tuple(
-                Call(each.token, each.title, each.x, each.end, _TOP + _CALL * (each.y - 1), each.has_returned)
-                for each in self._calls
-            ),
+            spans=self._spans,
             entries=tuple(self._entries()),
             meanings=tuple(meaning for meaning in _MEANINGS if meaning[0] in used),
             fates=tuple(fate for fate, (css, _) in _FATES.items() if any(each.css == css for each in glyphs)),
@@ -194,20 +188,15 @@ class _Layout:
         for moment, x in zip(self._moments, self._places, strict=True):
             if moment.what == "more":
                 bad = moment.fate in ("lost", "partly", "failed sync")
-                told = moment.words.partition("operations")[2].strip(" ,()") or "left out"
-                yield Stretch(
-                    x - _STRETCH // 2 + 4, _STRETCH - 8, f"and {moment.times} more", told, "lost" if bad else ""
-                )
+                told = _told(moment).partition("operations")[2].strip(" ,()")
+                lines = (f"and {moment.times} more", *told.split(", ")[:_MOST_LINES])
+                yield Stretch(x - _STRETCH // 2 + 4, _STRETCH - 8, lines, "lost" if bad else "")
 
     def _lane(self, name: str, number: int) -> Lane:
         y = self._first + _LANE * number + _LANE // 2
         of_lane = self._others if name == "" else {name}
-        hurt = any(
-            moment.fate in ("lost", "partly") and ({moment.path or FOLDER, moment.to_path} & of_lane)
-            for moment in self._moments
-        )
         shown = f"{len(self._others)} other files" if name == "" else name
-        return Lane(shown, y, self._left(name), hurt)
+        return Lane(shown, y, self._left(name), bool(self._hurt & of_lane))
 
     def _left(self, name: str) -> str:
         left = dict(self._loss.finding.left)
@@ -220,31 +209,6 @@ class _Layout:
         is_clipped = len(self._loss.finding.on_disk) > len(left)
         return left.get(name, _UNKNOWN if is_clipped else "not there")
 
-    def _called(self) -> list[Call]:
-        """Return the calls, each with the row in which it has room as its y."""
-        ends = {token: (title, end) for token, title, end in self._loss.ends()}
-        begun: set[str] = set()
-        calls: list[Call] = []
-        rows = [0] * _LEVELS
-        returned = {
-            moment.during: x
-            for moment, x in zip(self._moments, self._places, strict=True)
-            if moment.what == "return" and moment.during
-        }
-        for moment, x in zip(self._moments, self._places, strict=True):
-            token = moment.during or ""
-            if not token or token in begun or moment.what not in ("call", "return"):
-                continue
-            begun.add(token)
-            start = x if moment.what == "call" else _BEGIN  # it began in a stretch that is left out
-            end = returned.get(token)
-            stop = self._crash if end is None else end
-            row = next((row for row, taken in enumerate(rows) if taken <= start), _LEVELS - 1)
-            rows[row] = stop
-            title = ends.get(token, ("", ""))[0]
-            calls.append(Call(token, title, start, stop, row + 1, end is not None))
-        return calls
-
     def _entries(self) -> Iterable[tuple[str, str, str]]:
         ends = {token: (title, end) for token, title, end in self._loss.ends()}
         for moment in self._moments:
@@ -256,10 +220,15 @@ class _Layout:
             elif moment.fate == "mark":
                 yield moment.words, "", "mark"
             elif moment.what == "more":
-                yield moment.words, "", "more"
+                yield _told(moment), "", "more"
             else:
                 css, word = _FATES.get(moment.fate, ("kept", moment.fate))
                 yield moment.words, "" if css == "sync" else word.lower(), css
+
+
+def _told(moment: ToldMoment) -> str:
+    """Return the words of a stretch, with the words for fates that the picture has."""
+    return moment.words.replace(" kept", " unsynced").replace(" partly", " part lost")
 
 
 def _places(moments: Sequence[ToldMoment]) -> tuple[list[int], int]:
@@ -279,7 +248,7 @@ def _lanes(moments: Sequence[ToldMoment]) -> tuple[list[str], set[str]]:
     """
     order: dict[str, int] = {}
     for moment in moments:
-        if moment.what not in _SYMBOLS or moment.what == "sync all":
+        if moment.what not in _SYMBOLS:
             continue
         for path in (moment.path or FOLDER, moment.to_path):
             if path:
@@ -294,3 +263,17 @@ def _lanes(moments: Sequence[ToldMoment]) -> tuple[list[str], set[str]]:
     shown = [path for path in order if path not in others]
     shown.sort(key=lambda path: path == FOLDER)
     return shown, others
+
+
+def _hurt(moments: Sequence[ToldMoment]) -> set[str]:
+    """Return the files of which something was lost, by the names that they have in the end."""
+    hurt: set[str] = set()
+    for moment in moments:
+        if moment.fate in ("lost", "partly"):
+            hurt |= {moment.path or FOLDER, moment.to_path} - {""}
+        elif moment.what == "rename" and moment.path in hurt:
+            hurt ^= {moment.path}
+            hurt.add(moment.to_path)
+        elif moment.what in ("create", "unlink"):
+            hurt.discard(moment.path)
+    return hurt

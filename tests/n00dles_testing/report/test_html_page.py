@@ -11,9 +11,20 @@ import pytest
 
 from n00dles_testing.report.check_report import parse_check_report
 from n00dles_testing.report.html_page import render_page
-from tests.n00dles_testing.report.reports import CONTRACT, STORY, failed, passed, report
+from tests.n00dles_testing.report.reports import (
+    CONTRACT,
+    STORY,
+    TIMELINE,
+    failed,
+    moment,
+    passed,
+    power_loss,
+    report,
+)
 
 VOID = {"meta", "wbr"}
+PLACES = ("x", "width", "viewbox")
+"""Where something is drawn, and how wide: that depends on how long texts are."""
 
 
 class Tree(HTMLParser):
@@ -60,7 +71,10 @@ class Tree(HTMLParser):
         """All elements with their attributes, but for those that only show an escape or a place for a line break."""
         digest = re.compile("sha256-[^']*")
         return [
-            (tag, tuple((name, digest.sub("", value or "")) for name, value in attributes.items()))
+            (
+                tag,
+                tuple((name, digest.sub("", value or "")) for name, value in attributes.items() if name not in PLACES),
+            )
             for tag, attributes in self.elements
             if tag != "wbr" and attributes != {"class": "esc"}
         ]
@@ -89,6 +103,21 @@ HOSTILE = {
 }
 
 
+def drawn(text: str) -> dict[str, Any]:
+    """Return what a power loss is drawn from, with the text in every place that can hold text."""
+    timeline = [
+        *TIMELINE,
+        moment(text, "lost", text),
+        moment(text, "kept", text, what="rename", to_path=f"{text} "),
+        moment(text, "synced", "", text, what="more", times=9),
+        moment(text, text, text, text),
+        moment(text, "mark", text, text, what="call"),
+    ]
+    lists = {name: [text] for name in ("details", "lost", "on_disk")}
+    loss = power_loss(timeline, kind=text, message=text, words=text, when=text, left=[[text, text]], **lists)
+    return {"model": text, "calls": [text, text], "told": [text], "finding": loss}
+
+
 def filled(text: str) -> dict[str, Any]:
     """Return a report that has the text in every place that can hold text."""
     story = (
@@ -99,7 +128,7 @@ def filled(text: str) -> dict[str, Any]:
         f"why      {text}",
         f"printed  {text}",
     )
-    finding = {"clause": text, "message": text, "story": [*story], "replay": text}
+    finding = {"clause": text, "message": text, "story": [*story], "replay": text, "picture": drawn(text)}
     results = [
         passed("S05", title=text, reason=text),
         passed("C02", title=text, verdict="FAIL", reason=text, findings=[finding, finding]),

@@ -10,9 +10,11 @@ import pytest
 from n00dles_testing.report.check_report import parse_check_report
 from n00dles_testing.report.html_page import render_page
 from tests.n00dles_testing.report.browser import Browser, find_chromium
-from tests.n00dles_testing.report.reports import CONTRACT, failed, passed, report
+from tests.n00dles_testing.report.reports import CONTRACT, failed, moment, passed, power_loss, powerloss, report
 from tests.n00dles_testing.report.test_html_page import HOSTILE, filled
 
+FATES = ("synced", "kept", "partly", "lost", "sync", "failed sync", "unfinished sync")
+ALL_FATES = [moment("an operation", fate, path, times=n) for n, fate in enumerate(FATES, 1) for path in ("a", "b")]
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
 WIDTHS = "[document.documentElement.scrollWidth, window.innerWidth]"
 
@@ -61,6 +63,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         report("a.b:Crowd", [failed(story=crowd)]),
         *(report(f"a.b:AStoreWithALongName{n}", [passed("S05", verdict=each)]) for n, each in enumerate(verdicts)),
         *(filled(text) for text in HOSTILE.values()),
+        powerloss(target="a.b:LosesPower"),
+        powerloss({"ext4": [power_loss(ALL_FATES * 9)]}, target="a.b:LosesMore"),
     ]
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(render_page([parse_check_report(form) for form in forms], CONTRACT))
@@ -75,6 +79,35 @@ def test_only_the_matrix_scrolls_sideways(width: int, browser: Browser, page: Pa
     needed, there = browser.value(WIDTHS)
     assert needed <= there
     assert browser.value("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.scroll'))")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_wide_picture_scrolls_in_its_own_box_and_begins_with_its_end(
+    width: int, browser: Browser, page: Path
+) -> None:
+    browser.show(page, width=width)
+    browser.value("window.box = [...document.querySelectorAll('.lanes-box')].pop()")
+
+    assert browser.value("box.scrollWidth > box.clientWidth")
+    in_box = "(box, part) => part.left >= box.left - 1 && part.right <= box.right + 1"
+    seen = f"(({in_box})(box.getBoundingClientRect(), box.querySelector('WHAT').getBoundingClientRect()))"
+    assert browser.value(seen.replace("WHAT", ".crash"))
+    assert browser.value(seen.replace("WHAT", ".files"))
+    browser.value("box.scrollLeft = -99999")
+    assert not browser.value(seen.replace("WHAT", ".crash"))
+    assert browser.value(seen.replace("WHAT", ".files"))
+
+
+def test_what_is_lost_is_told_apart_by_its_shape(browser: Browser, page: Path) -> None:
+    browser.show(page)
+
+    shapes = browser.value(
+        "['synced', 'kept', 'lost'].map(fate => [...document.querySelectorAll(`.ops .op.${fate}`)].slice(0, 1).map("
+        "each => [getComputedStyle(each.querySelector('rect')).strokeDasharray !== 'none',"
+        "!!each.querySelector('.strike')])[0])"
+    )
+
+    assert shapes == [[False, False], [True, False], [True, True]]
 
 
 def test_nothing_is_loaded_and_nothing_is_complained_about(browser: Browser, page: Path) -> None:
