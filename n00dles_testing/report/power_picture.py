@@ -29,6 +29,7 @@ _WIDTH = 7
 """Of a character of what is left, about."""
 _SHOWN_OF_WHAT_IS_LEFT = 26
 _MOST_LINES = 4
+_NAME = 26
 _UNKNOWN = "not told"
 
 FOLDER = "the folder"
@@ -101,6 +102,12 @@ class Lane:
     y: int
     left: str
     is_hurt: bool
+
+    @property
+    def short(self) -> str:
+        """The name, as long as there is room for: its beginning and its end are kept."""
+        half = _NAME // 2
+        return self.name if len(self.name) <= _NAME else f"{self.name[: half - 1]}…{self.name[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)

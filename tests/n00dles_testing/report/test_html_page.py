@@ -23,8 +23,8 @@ from tests.n00dles_testing.report.reports import (
 )
 
 VOID = {"meta", "wbr"}
-PLACES = ("x", "width", "viewbox")
-"""Where something is drawn, and how wide: that depends on how long texts are."""
+PLACES = ("x", "width", "viewbox", "title")
+"""Where something is drawn, how wide, and which name it has: that is another for other texts."""
 
 
 class Tree(HTMLParser):

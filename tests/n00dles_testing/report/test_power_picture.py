@@ -40,6 +40,11 @@ class TestLanes:
 
         assert [lane.name for lane in drawn(lost).lanes if lane.is_hurt] == ["a.tmp", "a"]
 
+    def test_of_a_long_name_the_beginning_and_the_end_are_shown(self) -> None:
+        [lane] = drawn([moment("a write", "lost", "a-very-long-name-of-a-run-that-is-stored.json")]).lanes
+
+        assert lane.short == "a-very-long-…s-stored.json"
+
     def test_many_files_share_the_last_one_but_for_those_of_which_something_is_lost(self) -> None:
         timeline = [moment("a write", "synced", f"f{number}") for number in range(40)]
         timeline[30] = moment("a write", "lost", "f30")
