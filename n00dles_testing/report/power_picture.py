@@ -30,6 +30,7 @@ _WIDTH = 7
 _SHOWN_OF_WHAT_IS_LEFT = 26
 _MOST_LINES = 4
 _NAME = 26
+_WORDS = 500
 _UNKNOWN = "not told"
 
 FOLDER = "the folder"
@@ -225,12 +226,12 @@ class _Layout:
             elif moment.what == "return":
                 yield f"call {moment.during} returns", "", "mark"
             elif moment.fate == "mark":
-                yield moment.words, "", "mark"
+                yield moment.words[:_WORDS], "", "mark"
             elif moment.what == "more":
-                yield _told(moment), "", "more"
+                yield _told(moment)[:_WORDS], "", "more"
             else:
                 css, word = _FATES.get(moment.fate, ("kept", moment.fate))
-                yield moment.words, "" if css == "sync" else word.lower(), css
+                yield moment.words[:_WORDS], "" if css == "sync" else word.lower(), css
 
 
 def _told(moment: ToldMoment) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import Any, cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from n00dles_testing.conformance.expect import BrokenClause
+from n00dles_testing.conformance.power_safe import expect_none
+from n00dles_testing.conformance.power_workload import saved_again
+from n00dles_testing.conformance.scenario import Scenario
+from n00dles_testing.powerloss.faults_found import FaultKind
 from n00dles_testing.report.power_loss import PowerLoss
 from n00dles_testing.report.power_picture import MOST_LANES, Picture
+from n00dles_testing.verdicts import Finding
 from tests.n00dles_testing.report.reports import failed, mark, moment, power_loss, report
 from tests.n00dles_testing.report.test_html_page import page
 
@@ -162,6 +170,33 @@ class TestPage:
 
         assert "killed here" in words
         assert "by chance" not in words
+
+
+class _Heard:
+    """Takes the place of a scenario."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.location = "somewhere"
+
+    def judged(self) -> None: ...
+
+    def tell(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def test_what_a_check_finds_has_what_the_picture_needs() -> None:
+    workload = saved_again("r")
+    came = {"model": "ext4", "tried": 9, "findings": [power_loss()]}
+
+    with pytest.raises(BrokenClause) as broken:
+        expect_none(cast(Scenario, _Heard()), workload, came, [FaultKind.CORRUPT])
+
+    finding = Finding("P01", broken.value.message, (), None, broken.value.picture)
+    assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))) == finding
+    picture = Picture.of(PowerLoss.model_validate(finding.picture))
+    assert picture is not None
+    assert [span.title for span in picture.spans] == ["load_or_create('r')", "load_or_create('r')"]
 
 
 FATES = ("synced", "kept", "partly", "lost", "sync", "failed sync", "unfinished sync", "mark", "other")
