@@ -19,7 +19,7 @@ PAGE = ROOT / "docs" / "how-to" / "write-a-store.md"
 OWNERS = {"ctx": n00dles.PipelineContext, "context": n00dles.PipelineContext}
 # Words of the page that are no names of ours: parameters, locals, libraries, commands.
 NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", "dynamo", "show", "ttl", "sqlite3"}
-LIBRARIES = {"n00dles", "asyncio", "sqlite3", "threading"}
+LIBRARIES = {"n00dles", "asyncio", "fcntl", "sqlite3", "subprocess", "threading"}
 FIELDS = {"run_id", "inputs", "completed", "order"}
 """What every store keeps of a context."""
 METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "aclose"}
