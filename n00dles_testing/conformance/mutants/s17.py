@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from copy import deepcopy
 from typing import Any, ClassVar
 
@@ -33,12 +34,12 @@ class AcknowledgesARepetition(JSONFiles):
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
-        self.last: dict[str, dict[str, Any]] = {}
+        self.last: dict[str, str] = {}
 
     def save(self, run_id: str, context: Any) -> None:
         """Replace the run's file, unless it is what was saved last."""
         with self.lock:
-            kept = self.kept(context)
+            kept = json.dumps(self.kept(context))  # not as Python compares, for which 1 is True
             if self.last.get(run_id) == kept:
                 return
             super().save(run_id, context)
