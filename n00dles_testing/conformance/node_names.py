@@ -7,7 +7,7 @@ from n00dles.errors import N00dlesError
 from .expect import BrokenClause
 from .ids import IdGroup, groups_of_ids
 from .ids import paths as ids_that_are_paths
-from .records import Record, show
+from .records import show
 from .refusals import save_or_refusal, text_of
 from .scenario import Handle, Scenario, describe, message_of, where
 
@@ -81,8 +81,6 @@ async def are_apart(s: Scenario, group: IdGroup) -> None:
     await s.save(whole, {name: f"facts {number}" for number, name in enumerate(group.ids) if name not in refused})
     await _all_are_there(s, whole.run_id, because="each of these names was taken alone, in another run")
     await s.delete(run_id)
-    created = await s.create({"created": "anew"}, run_id)
-    s.expect(created.record).equals(Record.new({"created": "anew"}), because="the run was deleted, with all its nodes")
     await _all_are_there(s, whole.run_id, because="only the other run, with nodes of the same names, was deleted")
     if await s.keeps_after_reopening(control.run_id):
         await _all_are_there(s, whole.run_id, because="the store was opened again, and kept a run with plain names")

@@ -94,6 +94,7 @@ class CompactsTheRunInUse(JSONFiles):
     """After every 200th save it removes the files that it takes for old: of all runs but the one in hand."""
 
     breaks: ClassVar[str | None] = "S12"
+    also_breaks: ClassVar[tuple[str, ...]] = ("S02",)
 
     def __init__(self, folder: str) -> None:
         super().__init__(folder)

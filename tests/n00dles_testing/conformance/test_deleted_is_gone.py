@@ -66,7 +66,7 @@ def test_a_run_that_comes_back_is_told_with_the_call_that_brought_it(target: str
 def test_a_store_with_revisions_is_asked_for_a_late_save_into_the_next_run() -> None:
     result = s07_of("memory://")
 
-    assert (result.verdict, result.scenarios) == (Verdict.PASS, 8)
+    assert (result.verdict, result.scenarios) == (Verdict.PASS, 10)
     assert result.reason == "what is left on disk was not looked for: the store takes no location"
 
 
