@@ -183,10 +183,11 @@ class Elsewhere:
         location = self._scenario.location
         with self._scenario.subject.own_work():  # until it has come to its call
             reply = await self._first_word({**message, "location": location, "tells_call": True})
-        while reply is not None and "alive" in reply:
-            if step is not None:
-                self._scenario.journal.goes_on(step)
-            reply = await self._within_patience(self._process.channel.receive, step)
+        with self._scenario.subject.call_elsewhere():
+            while reply is not None and "alive" in reply:
+                if step is not None:
+                    self._scenario.journal.goes_on(step)
+                reply = await self._within_patience(self._process.channel.receive, step)
         return reply
 
     async def _first_word(self, message: dict[str, Any]) -> dict[str, Any] | None:

@@ -374,12 +374,12 @@ class Runner:
         story = Story()
         worker = self._running(story)
         ends = time.monotonic() + seconds + _CALLS_TO_END * self._limit
-        own_work = 0
+        own_work = elsewhere = 0
         with contextlib.suppress(BrokenPipeError):
             self._asked += 1
             worker.channel.send({**request, "number": self._asked})
         while True:
-            is_called = story.is_in_a_call and not own_work
+            is_called = (story.is_in_a_call or elsewhere) and not own_work
             patience = self._limit if is_called else max(self._limit, _TIME_FOR_OWN_WORK)
             try:
                 message = worker.channel.receive(patience)
@@ -403,6 +403,8 @@ class Runner:
                 story.tell(message["step"], message["text"])
             elif "own_work" in message:
                 own_work += 1 if message["own_work"] else -1
+            elif "call_elsewhere" in message:
+                elsewhere += 1 if message["call_elsewhere"] else -1
             elif "tally" in message:
                 self.on_tally(Tally.from_dict(message["tally"]))
 

@@ -55,7 +55,8 @@ class StoreSubject:
     `untried` is what was left out because the store failed at it already without what the check does to it.
     `most` is how many disturbances a check may try, None for as many as it likes to, and `on_tally` hears how many of
     each kind it has tried.
-    `on_own_work` hears True when something of the suite begins that is no call of the store, and False at its end.
+    `on_own_work` hears True when something of the suite begins that is no call of the store, and False at its end;
+    `on_call_elsewhere` hears the same of a call in another process.
     `scenarios` counts those that came as far as an expectation.
     """
 
@@ -97,6 +98,7 @@ class StoreSubject:
         self.most = most
         self.on_tally: Callable[[Tally], None] = lambda _: None
         self.on_own_work: Callable[[bool], None] = lambda _: None
+        self.on_call_elsewhere: Callable[[bool], None] = lambda _: None
         self.scenarios = 0
         self._opened = 0
         self._journals = 0
@@ -140,6 +142,15 @@ class StoreSubject:
             yield
         finally:
             self.on_own_work(False)
+
+    @contextmanager
+    def call_elsewhere(self) -> Iterator[None]:
+        """What is waited for in this block is a call in another process; there may be several at once."""
+        self.on_call_elsewhere(True)
+        try:
+            yield
+        finally:
+            self.on_call_elsewhere(False)
 
     @property
     def call_seconds(self) -> float:

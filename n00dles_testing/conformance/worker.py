@@ -118,6 +118,7 @@ class _Worker:
 
     def _telling(self, subject: StoreSubject) -> StoreSubject:
         subject.on_own_work = lambda begins: self._channel.send({"own_work": begins})
+        subject.on_call_elsewhere = lambda begins: self._channel.send({"call_elsewhere": begins})
         return subject
 
     async def _check(self, clause: Clause, subject: StoreSubject) -> None:
