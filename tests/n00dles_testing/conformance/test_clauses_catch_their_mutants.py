@@ -126,7 +126,10 @@ def test_a_correct_store_passes(target: str) -> None:
 
 @pytest.mark.parametrize("target", correct_stores(), ids=name_of)
 def test_a_correct_store_passes_with_other_values_drawn(target: str) -> None:
-    report = check_store(target, clauses=[id_ for id_ in IDS if id_.startswith("S")], seed=2)
+    # Not those that cost most and draw least; all clauses, with twenty seeds, are for `make tables`.
+    drawing = [id_ for id_ in IDS if id_.startswith("S") and id_ not in ("S11", "S15", "S16", "S18")]
+
+    report = check_store(target, clauses=drawing, seed=2)
 
     assert set(verdicts(report).values()) == {Verdict.PASS}
 
