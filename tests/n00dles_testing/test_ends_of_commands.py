@@ -217,17 +217,15 @@ def test_a_check_that_is_terminated_leaves_no_folder_and_no_process(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("signals", "code"),
+    "signals",
     [
-        ([signal.SIGINT] * 3, 130),
-        ([signal.SIGTERM, signal.SIGINT, signal.SIGTERM], 143),
-        ([signal.SIGHUP], 129),
-        ([signal.SIGQUIT, signal.SIGHUP], 131),
+        [signal.SIGINT] * 3,
+        [signal.SIGTERM, signal.SIGINT, signal.SIGTERM],
+        [signal.SIGHUP],
+        [signal.SIGQUIT, signal.SIGHUP],
     ],
 )
-def test_no_second_signal_interrupts_the_cleaning_up_of_a_check(
-    tmp_path: Path, signals: list[signal.Signals], code: int
-) -> None:
+def test_no_second_signal_interrupts_the_cleaning_up_of_a_check(tmp_path: Path, signals: list[signal.Signals]) -> None:
     command, pid = started_and_saving(tmp_path)
 
     for number in signals:
@@ -235,7 +233,8 @@ def test_no_second_signal_interrupts_the_cleaning_up_of_a_check(
         time.sleep(0.04)
     command.communicate(timeout=60)
 
-    assert command.returncode == code
+    # On a machine that is busy several arrive at once, and the kernel gives the one with the lowest number first.
+    assert command.returncode in {128 + number for number in signals}
     assert list((tmp_path / "temporary").iterdir()) == []
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -39,7 +39,7 @@ class CreatesTheTableAfterALook(SQLiteRollback):
 
 
 class SwitchesToWALWithoutWaiting(SQLiteRollback):
-    """Sets how long it waits for a lock, after the switch to WAL has failed for the want of it.
+    """Has no patience for the switch of a new file to WAL: how long it waits for a lock is set behind it.
 
     The kind of theexperiencecompany/gaia PR #1173.
     """
@@ -48,9 +48,11 @@ class SwitchesToWALWithoutWaiting(SQLiteRollback):
 
     def connect(self) -> sqlite3.Connection:
         """Return a connection; the order of its settings is wrong."""
-        connection = sqlite3.connect(self.path, timeout=0, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA busy_timeout = 10000")
+        connection = sqlite3.connect(self.path, timeout=10, isolation_level=None)
+        if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            connection.execute("PRAGMA busy_timeout = 0")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA busy_timeout = 10000")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")
         return connection
