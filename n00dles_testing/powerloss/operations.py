@@ -38,49 +38,37 @@ class _At:
 
 
 @dataclass(frozen=True, slots=True)
-class Create(_At):
+class _Named(_At):
+    folder: int
+    name: str
+    inode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Create(_Named):
     """A new, empty file."""
 
-    folder: int
-    name: str
-    inode: int
-
 
 @dataclass(frozen=True, slots=True)
-class MakeFolder(_At):
+class MakeFolder(_Named):
     """A new folder."""
 
-    folder: int
-    name: str
-    inode: int
-
 
 @dataclass(frozen=True, slots=True)
-class Symlink(_At):
+class Symlink(_Named):
     """A new symbolic link."""
 
-    folder: int
-    name: str
-    inode: int
     target: str
 
 
 @dataclass(frozen=True, slots=True)
-class Link(_At):
+class Link(_Named):
     """One more name of a file."""
-
-    folder: int
-    name: str
-    inode: int
 
 
 @dataclass(frozen=True, slots=True)
-class Unlink(_At):
+class Unlink(_Named):
     """A name is gone: that of a file, or of an empty folder."""
-
-    folder: int
-    name: str
-    inode: int
 
 
 @dataclass(frozen=True, slots=True)

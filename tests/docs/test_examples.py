@@ -56,6 +56,7 @@ def test_a_page_does_what_it_says(page: Path, tmp_path: Path, llm_environment: d
 
 @pytest.mark.parametrize("block", NOT_RUN, ids=lambda block: block.place)
 def test_a_block_that_is_not_run_says_why(block: Block) -> None:
+    assert block.reason_not_run
     pytest.skip(f"{block.place} is not run: {block.reason_not_run}")
 
 

@@ -310,8 +310,13 @@ def test_marks_stand_between_the_calls_of_all_threads(tmp_path: Path) -> None:
     assert told == ["INV 1", "openat", "write", "ACK 1", "INV 2", "openat", "write", "ACK 2"]
 
 
-def test_a_mark_does_nothing_where_nobody_traces() -> None:
+def test_a_mark_does_nothing_where_nobody_traces(capfd: pytest.CaptureFixture[str]) -> None:
+    before = os.listdir("/proc/self/fd")
+
     Marks().put("nobody sees it")
+
+    assert os.listdir("/proc/self/fd") == before
+    assert capfd.readouterr() == ("", "")
 
 
 def test_writes_of_threads_to_one_file_are_told_in_the_order_they_were_done(tmp_path: Path) -> None:
