@@ -58,7 +58,7 @@ def print_report(console: Console, found: PowerLossOfStore) -> None:
     )
     tried = sum(report["tried"] for report in found.models)
     tried += sum(report["tried"] for each in found.failed_syncs for report in each["models"])
-    count = len(found.findings)
+    count = len({finding["kind"] for _, finding in found.findings})
     said = f"{count} kind{'' if count == 1 else 's'} of fault" if count else "no fault found"
     style = "bold green" if found.ok else "bold red"
     print_line(console, Text(f"{said}: {tried} states of the disk tried in {found.seconds:.1f} s", style))

@@ -52,6 +52,16 @@ def test_what_is_lost_is_told_as_a_story() -> None:
     assert "1 kind of fault: 30 states of the disk tried" in done.output
 
 
+def test_a_fault_that_two_models_show_is_one_kind() -> None:
+    target = "n00dles_testing.conformance.mutants.p02:ForgetsTheFolder"
+
+    done = CliRunner().invoke(main, ["powerloss", target, "--model", "ext4", "--model", "journaled", "--budget", "30"])
+
+    assert "\nLOST_ACK  ext4\n" in done.output
+    assert "\nLOST_ACK  journaled\n" in done.output
+    assert "1 kind of fault: 60 states of the disk tried" in done.output
+
+
 def test_a_store_that_cannot_be_opened_where_we_like_is_not_tried() -> None:
     done = CliRunner().invoke(main, ["powerloss", "memory://"])
 
