@@ -5,11 +5,13 @@ from __future__ import annotations
 from ...powerloss.faults_found import FaultKind
 from ...powerloss.models import MODELS
 from ..power_safe import REQUIRED, expect_none, power_losses, states_tried, strictly
+from ..registry import clause
 from ..subject import StoreSubject
 
 _KINDS = (FaultKind.CORRUPT, FaultKind.UNSTABLE, FaultKind.RECOVERY, FaultKind.WEDGED)
 
 
+@clause("P01", level=3, title="whatever the disk holds after a power loss, the store opens, loads and goes on")
 async def opens_after_a_power_loss(subject: StoreSubject) -> None:
     """A power cut leaves no store that cannot be opened, whatever of the unsynced writes has reached the disk.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from ...powerloss.faults_found import FaultKind
 from ...powerloss.models import MODELS
 from ..power_safe import REQUIRED, expect_none, power_losses, states_tried, strictly
+from ..registry import clause
 from ..subject import StoreSubject
 
 _KINDS = (FaultKind.LOST_ACK, FaultKind.PHANTOM, FaultKind.MIXED)
 
 
+@clause("P02", level=3, title="no power loss takes an acknowledged save away, or brings what was never saved")
 async def keeps_what_was_acknowledged(subject: StoreSubject) -> None:
     """What the store acknowledged before the power failed is there when it is back.
 

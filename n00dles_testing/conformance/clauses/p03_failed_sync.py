@@ -6,9 +6,11 @@ from ...powerloss.faults_found import FaultKind
 from ...powerloss.models import MODELS
 from ..expect import MisuseError
 from ..power_safe import expect_none, failed_syncs
+from ..registry import clause
 from ..subject import StoreSubject
 
 
+@clause("P03", level=3, title="after a failed sync nothing is acknowledged that only the page cache holds")
 async def a_failed_sync_is_final(subject: StoreSubject) -> None:
     """A sync that fails has lost what it was to write; the next one succeeds, and says nothing about that.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles, sync_folder
 
-__all__: list[str] = []  # when registered: "AppendsInOneGo", "MendsWithoutASync", "RenamesWithoutASync"
+__all__ = ["AppendsInOneGo", "MendsWithoutASync", "RenamesWithoutASync"]
 
 
 class RenamesWithoutASync(JSONFiles):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from .correct import AppendOnlyLog, JSONFiles
 from .correct_sqlite import SQLiteRollback
 
-__all__: list[str] = []  # when registered: "ForgetsTheFolder", "SyncsAtClose", "TakesPythonsDefault"
+__all__ = ["ForgetsTheFolder", "SyncsAtClose", "TakesPythonsDefault"]
 
 
 class ForgetsTheFolder(JSONFiles):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from .correct import AppendOnlyLog, JSONFiles, sync_folder
 
-__all__: list[str] = []  # when registered: "BelievesThePageCache", "LeavesOutAFailedSync", "RetriesTheSync"
+__all__ = ["BelievesThePageCache", "LeavesOutAFailedSync", "RetriesTheSync"]
 
 _TRIES = 3
 

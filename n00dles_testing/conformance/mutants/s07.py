@@ -78,7 +78,7 @@ class TakesItsGroupAlong(JSONFiles):
     """
 
     breaks: ClassVar[str | None] = "S07"
-    also_breaks: ClassVar[tuple[str, ...]] = ("S06", "S12", "C01", "C02")
+    also_breaks: ClassVar[tuple[str, ...]] = ("S06", "S12", "C01", "C02", "P02")
 
     def delete(self, run_id: str) -> None:
         """Remove every run of the group."""
