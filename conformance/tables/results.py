@@ -1,7 +1,7 @@
 """The work file: what each cell came to, a line of JSON each, so that an interrupted table goes on where it was.
 
-A line counts only for the sources that it was made with: their digest stands in it. The digest of a store of the
-suite's own has its module in it and no other store's, so that mending one leaves the others known.
+A line counts only for the sources that it was made with: their digest stands in it. It has the module of the clause in
+it and no other clause's, and of the suite's own stores that of its own, so that mending one leaves the others known.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ _PACKAGES = ("n00dles", "n00dles_testing")
 _TELLS_ONLY = ("n00dles_testing/report/", "n00dles_testing/llm/", "n00dles_testing/command_", "n00dles_testing/cli.py")
 """What shows results or reads a command line has no part in them."""
 _STORES = "n00dles_testing/conformance/mutants/"
+_CLAUSES = "n00dles_testing/conformance/clauses/"
 _IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 
 
@@ -31,11 +32,13 @@ _IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 class Sources:
     """Digests of everything that a verdict may depend on, at one moment; two are equal if nothing has changed.
 
-    `shared` is that of all files but those of the suite's own stores; `modules` has one for each module of these.
+    `shared` is that of all files but the suite's own stores and the clauses; `modules` has one for each module of these
+    stores, and `clauses` one for each clause.
     """
 
     shared: str
     modules: Mapping[str, str] = field(default_factory=dict)
+    clauses: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def now(cls) -> Sources:
@@ -46,15 +49,19 @@ class Sources:
             for path in sorted((_ROOT / package).rglob("*.py"))
         }
         stores = {Path(name).stem: text for name, text in files.items() if name.startswith(_STORES)}
-        shared = {name: text for name, text in files.items() if not name.startswith((*_TELLS_ONLY, _STORES))}
+        clauses = {Path(name).stem: text for name, text in files.items() if name.startswith(_CLAUSES)}
+        apart = (*_TELLS_ONLY, _STORES, _CLAUSES)
         return cls(
-            _digest(shared), {name: _digest({each: stores[each] for each in _needed(name, stores)}) for name in stores}
+            _digest({name: text for name, text in files.items() if not name.startswith(apart)}),
+            {name: _digest({each: stores[each] for each in _needed(name, stores)}) for name in stores},
+            {name.partition("_")[0].upper(): _digest({name: text}) for name, text in clauses.items()},
         )
 
-    def of(self, store: str) -> str:
-        """Return the digest of what a verdict on this store depends on."""
+    def of(self, store: str, clause: str) -> str:
+        """Return the digest of what a verdict on this store by this clause depends on."""
         module = store.partition(":")[0].rpartition(".")[2]
-        return f"{self.shared}-{self.modules[module]}" if module in self.modules else self.shared
+        parts = (self.shared, self.clauses.get(clause), self.modules.get(module))
+        return "-".join(part for part in parts if part)
 
 
 def _needed(module: str, stores: Mapping[str, bytes]) -> set[str]:
@@ -109,7 +116,7 @@ class WorkFile:
             "store": cell.store,
             "clause": cell.clause,
             "seed": cell.seed,
-            "digest": self.sources.of(cell.store),
+            "digest": self.sources.of(cell.store, cell.clause),
             "verdict": outcome.verdict.value,
             "reason": outcome.reason,
             "seconds": round(outcome.seconds, 3),
@@ -119,7 +126,7 @@ class WorkFile:
     def _read(self, line: str) -> None:
         try:
             form = json.loads(line)
-            if form["digest"] != self.sources.of(form["store"]):
+            if form["digest"] != self.sources.of(form["store"], form["clause"]):
                 return
             outcome = Outcome(Verdict(form["verdict"]), form["reason"], form["seconds"])
             self.outcomes[Cell(form["seed"], form["store"], form["clause"])] = outcome

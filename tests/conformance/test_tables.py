@@ -150,27 +150,32 @@ def test_what_other_sources_gave_is_not_used(tmp_path: Path) -> None:
 
 
 FOLDER = "n00dles_testing/conformance/mutants"
+CLAUSES = "n00dles_testing/conformance/clauses"
 FILES = {
     "n00dles/store.py": "",
-    "n00dles_testing/clause.py": "",
+    "n00dles_testing/judge.py": "",
+    f"{CLAUSES}/s01_create.py": "",
+    f"{CLAUSES}/s02_load.py": "",
     "n00dles_testing/report/page.py": "",
     f"{FOLDER}/s01.py": "",
     f"{FOLDER}/s02.py": "from .s01 import Broken\n",
 }
 BROKEN, BUILT_ON_IT = f"{FOLDER}.s01:Broken", f"{FOLDER}.s02:Broken"
+STORES = (MEMORY, BROKEN, BUILT_ON_IT)
 
 
 @pytest.mark.parametrize(
     ("changed", "outdated"),
     [
         ("n00dles_testing/report/page.py", set()),
-        ("n00dles_testing/clause.py", {MEMORY, BROKEN, BUILT_ON_IT}),
-        (f"{FOLDER}/s01.py", {BROKEN, BUILT_ON_IT}),
-        (f"{FOLDER}/s02.py", {BUILT_ON_IT}),
+        ("n00dles_testing/judge.py", {(store, clause) for store in STORES for clause in ("S01", "S02")}),
+        (f"{FOLDER}/s01.py", {(store, clause) for store in (BROKEN, BUILT_ON_IT) for clause in ("S01", "S02")}),
+        (f"{FOLDER}/s02.py", {(BUILT_ON_IT, "S01"), (BUILT_ON_IT, "S02")}),
+        (f"{CLAUSES}/s02_load.py", {(store, "S02") for store in STORES}),
     ],
 )
 def test_what_a_verdict_depends_on_makes_it_old(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, outdated: set[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str, outdated: set[tuple[str, str]]
 ) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(results, "_ROOT", tmp_path)
@@ -182,7 +187,8 @@ def test_what_a_verdict_depends_on_makes_it_old(
     (tmp_path / changed).write_text("x = 2\n" + FILES[changed])
     after = Sources.now()
 
-    assert {store for store in (MEMORY, BROKEN, BUILT_ON_IT) if after.of(store) != before.of(store)} == outdated
+    cells = {(store, clause) for store in STORES for clause in ("S01", "S02")}
+    assert {cell for cell in cells if after.of(*cell) != before.of(*cell)} == outdated
     assert (after != before) is bool(outdated)
 
 
