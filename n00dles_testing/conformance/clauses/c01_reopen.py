@@ -73,7 +73,7 @@ async def _opened_many_times(subject: StoreSubject) -> None:
         is_known = await _tells_known_runs(s, bare.run_id)
         for opening in range(_OPENINGS):
             await s.reopen()
-            await s.save(await s.load(used.run_id), {f"node{opening:02}": opening})
+            await s.save(await s.load(used.run_id), {f"node{opening:02}": f"facts {opening}"})
         for run_id in (used.run_id, unused.run_id):
             await s.expect_acknowledged(run_id, because="it was acknowledged, and never deleted")
         if is_known:

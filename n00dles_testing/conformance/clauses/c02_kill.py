@@ -125,7 +125,7 @@ async def _in_a_long_run(subject: StoreSubject) -> None:
         async with s.elsewhere() as author:
             run_id = await author.create({"topic": "cats"})
             for number in range(_LONG):
-                await author.save(run_id, {f"node{number:03}": number})
+                await author.save(run_id, {f"node{number:03}": f"facts {number}"})
             await author.save(run_id, {f"node{_LONG:03}": "the last"}, then_die=True)
         await s.expect_acknowledged(run_id, because="every save was acknowledged before the kill")
         await s.close()

@@ -101,9 +101,9 @@ async def _every_byte(subject: StoreSubject) -> None:
         stays = await _run(s)
         gone = await s.create({"topic": token})
         await s.save(gone, {"researcher": {"facts": [f"fact {token}"]}})
-        await s.save(gone, {"writer": f"{token} " * _LARGE})
-        await s.save(gone, {"writer": f"another {token} " * _LARGE, "critic": f"on {token} " * (_LARGE // 8)})
-        await s.save(gone, {"critic": f"once more on {token} " * (_LARGE // 8)})
+        await s.save(gone, {"writer": f"{token}." * _LARGE})
+        await s.save(gone, {"writer": f"another {token}." * _LARGE, "critic": f"on {token}." * (_LARGE // 8)})
+        await s.save(gone, {"critic": f"once more on {token}." * (_LARGE // 8)})
         await s.save(gone, {"editor": f"short {token}"})
         await s.close()
         if not files_with(s.location, token):
@@ -126,7 +126,7 @@ async def _every_byte(subject: StoreSubject) -> None:
 async def _the_same_output(subject: StoreSubject, size: int) -> None:
     async with subject.scenario(f"runs with the same output of {size} bytes, and one of them is deleted") as s:
         control = await _run(s)
-        output = {"text": f"{subject.draw.token()} " * (size // 9)}
+        output = {"text": f"{subject.draw.token()}." * (size // 9)}
         first, second = await s.create(), await s.create()
         for handle in (first, second):
             await s.save(handle, {"researcher": output, "writer": output})

@@ -82,9 +82,9 @@ async def _the_same_large_node(subject: StoreSubject, ends: Counter[str], size: 
     async with subject.scenario(f"two workers complete the same node with outputs of {size} bytes") as s:
         first = await s.create(_INPUTS)
         second = await s.load(first.run_id)
-        await s.save(first, {"researcher": "purr " * (size // 5), "writer": "On Cats"})
+        await s.save(first, {"researcher": "purr." * (size // 5), "writer": "On Cats"})
 
-        await _stale_save(s, second, {"researcher": "meow " * (size // 5), "critic": "hiss " * (size // 5)}, ends)
+        await _stale_save(s, second, {"researcher": "meow." * (size // 5), "critic": "hiss." * (size // 5)}, ends)
         await _goes_on(s, first.run_id)
 
 

@@ -102,9 +102,9 @@ class StripsTexts(JSONFiles):
     breaks: ClassVar[str | None] = "S02"
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
-        """Write the record without white space at the ends of its texts; the id of the run is none of them."""
+        """Write the record without white space at the ends of its texts; names of runs and nodes are none of them."""
         cleaned = _each(record, lambda value: value.rstrip() if isinstance(value, str) else value)
-        super().write(run_id, {**cleaned, "run_id": record["run_id"]})
+        super().write(run_id, {**cleaned, "run_id": record["run_id"], "order": record["order"]})
 
 
 class RoundsToDoubles(JSONFiles):
