@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sqlite3
 import threading
 from pathlib import Path
@@ -80,11 +79,12 @@ class WritesAHeaderAfterALook(AppendOnlyLog):
 
     def __init__(self, folder: str) -> None:
         path = Path(folder) / "runs.log"
-        if not path.exists() or not path.stat().st_size:
+        begun = path.read_text() if path.exists() else ""
+        if "\n" not in begun:
             with path.open("a") as file:
-                file.write("version 1\n")
-                file.flush()
-                os.fsync(file.fileno())
+                if begun:  # by a process that had no time to sync it
+                    file.truncate(0)
+                file.write("version 1\n")  # the sync of the first line is for both
             sync_folder(path.parent)
         super().__init__(folder)
 
