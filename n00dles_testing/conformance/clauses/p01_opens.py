@@ -20,7 +20,7 @@ async def opens_after_a_power_loss(subject: StoreSubject) -> None:
     the file that it names. So the store's calls are traced, all its system calls recorded: two runs are created, saved
     (once large, so that a write has parts), closed, opened again, saved, and one deleted. From the recording every
     state is made that the disk may hold if the power fails at any moment, under three models: `kill` (the writes up to
-    some point), `ext4` as it is mounted by default, and `journaled` (XFS, or ext4 with noauto_da_alloc). (Up to 600
+    some point), `ext4` as it is mounted by default, and `journaled` (XFS, or ext4 with noauto_da_alloc). (Up to 300
     states a model; of more, a sample.) Replaying all calls must give the files that are really there, byte for byte;
     else the result is UNKNOWN.
 
