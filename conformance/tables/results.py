@@ -21,10 +21,25 @@ __all__ = ["Outcome", "Sources", "WorkFile"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("n00dles", "n00dles_testing")
-_TELLS_ONLY = ("n00dles_testing/report/", "n00dles_testing/llm/", "n00dles_testing/command_", "n00dles_testing/cli.py")
+_TELLS_ONLY = (
+    "n00dles_testing/report/",
+    "n00dles_testing/llm/",
+    "n00dles_testing/command_",
+    "n00dles_testing/show_",
+    "n00dles_testing/cli.py",
+)
 """What shows results or reads a command line has no part in them."""
 _STORES = "n00dles_testing/conformance/mutants/"
 _CLAUSES = "n00dles_testing/conformance/clauses/"
+_NEEDED_BY = {
+    "n00dles_testing/powerloss/": "P",
+    "n00dles_testing/conformance/power_": "P",
+    "n00dles_testing/conformance/losing_power.py": "P",
+    "n00dles_testing/tracing/": "CP",
+    "n00dles_testing/conformance/trace": "CP",
+    "n00dles_testing/conformance/disturb": "C",
+}
+"""What has a part only in clauses whose ids begin with one of these letters, by how its path begins."""
 _IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 
 
@@ -32,8 +47,8 @@ _IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 class Sources:
     """Digests of everything that a verdict may depend on, at one moment; two are equal if nothing has changed.
 
-    `shared` is that of all files but the suite's own stores and the clauses; `modules` has one for each module of these
-    stores, and `clauses` one for each clause.
+    `shared` is that of all files but the suite's own stores and what not every clause needs; `modules` has one for each
+    module of these stores, and `clauses` one for each clause with what not every clause needs.
     """
 
     shared: str
@@ -49,12 +64,15 @@ class Sources:
             for path in sorted((_ROOT / package).rglob("*.py"))
         }
         stores = {Path(name).stem: text for name, text in files.items() if name.startswith(_STORES)}
-        clauses = {Path(name).stem: text for name, text in files.items() if name.startswith(_CLAUSES)}
-        apart = (*_TELLS_ONLY, _STORES, _CLAUSES)
+        apart = (*_TELLS_ONLY, _STORES, _CLAUSES, *_NEEDED_BY)
         return cls(
             _digest({name: text for name, text in files.items() if not name.startswith(apart)}),
             {name: _digest({each: stores[each] for each in _needed(name, stores)}) for name in stores},
-            {name.partition("_")[0].upper(): _digest({name: text}) for name, text in clauses.items()},
+            {
+                id_: _digest({name: files[name], **_needed_by(id_, files)})
+                for name in files
+                if name.startswith(_CLAUSES) and (id_ := Path(name).stem.partition("_")[0].upper())
+            },
         )
 
     def of(self, store: str, clause: str) -> str:
@@ -62,6 +80,12 @@ class Sources:
         module = store.partition(":")[0].rpartition(".")[2]
         parts = (self.shared, self.clauses.get(clause), self.modules.get(module))
         return "-".join(part for part in parts if part)
+
+
+def _needed_by(clause: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files that this clause needs, and not every clause."""
+    starts = tuple(start for start, letters in _NEEDED_BY.items() if clause.startswith(tuple(letters)))
+    return {name: text for name, text in files.items() if name.startswith(starts)}
 
 
 def _needed(module: str, stores: Mapping[str, bytes]) -> set[str]:

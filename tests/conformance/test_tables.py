@@ -155,7 +155,8 @@ FILES = {
     "n00dles/store.py": "",
     "n00dles_testing/judge.py": "",
     f"{CLAUSES}/s01_create.py": "",
-    f"{CLAUSES}/s02_load.py": "",
+    f"{CLAUSES}/p01_opens.py": "",
+    "n00dles_testing/powerloss/states.py": "",
     "n00dles_testing/report/page.py": "",
     f"{FOLDER}/s01.py": "",
     f"{FOLDER}/s02.py": "from .s01 import Broken\n",
@@ -168,10 +169,11 @@ STORES = (MEMORY, BROKEN, BUILT_ON_IT)
     ("changed", "outdated"),
     [
         ("n00dles_testing/report/page.py", set()),
-        ("n00dles_testing/judge.py", {(store, clause) for store in STORES for clause in ("S01", "S02")}),
-        (f"{FOLDER}/s01.py", {(store, clause) for store in (BROKEN, BUILT_ON_IT) for clause in ("S01", "S02")}),
-        (f"{FOLDER}/s02.py", {(BUILT_ON_IT, "S01"), (BUILT_ON_IT, "S02")}),
-        (f"{CLAUSES}/s02_load.py", {(store, "S02") for store in STORES}),
+        ("n00dles_testing/judge.py", {(store, clause) for store in STORES for clause in ("S01", "P01")}),
+        (f"{FOLDER}/s01.py", {(store, clause) for store in (BROKEN, BUILT_ON_IT) for clause in ("S01", "P01")}),
+        (f"{FOLDER}/s02.py", {(BUILT_ON_IT, "S01"), (BUILT_ON_IT, "P01")}),
+        (f"{CLAUSES}/p01_opens.py", {(store, "P01") for store in STORES}),
+        ("n00dles_testing/powerloss/states.py", {(store, "P01") for store in STORES}),
     ],
 )
 def test_what_a_verdict_depends_on_makes_it_old(
@@ -187,7 +189,7 @@ def test_what_a_verdict_depends_on_makes_it_old(
     (tmp_path / changed).write_text("x = 2\n" + FILES[changed])
     after = Sources.now()
 
-    cells = {(store, clause) for store in STORES for clause in ("S01", "S02")}
+    cells = {(store, clause) for store in STORES for clause in ("S01", "P01")}
     assert {cell for cell in cells if after.of(*cell) != before.of(*cell)} == outdated
     assert (after != before) is bool(outdated)
 
