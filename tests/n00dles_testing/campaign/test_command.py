@@ -63,6 +63,6 @@ def test_what_cannot_be_used_ends_with_2(words: list[str], told: str) -> None:
 
 
 def test_a_budget_alone_is_enough() -> None:
-    result = typed("executor", "--budget", "0.5s", "--only", "E02")
+    result = typed("executor", "--budget", "4s", "--only", "E02")
 
     assert result.exit_code == 0, result.output
