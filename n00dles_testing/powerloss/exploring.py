@@ -19,6 +19,9 @@ from n00dles_testing.powerloss.telling import Moment, tell
 
 __all__ = ["Judge", "PowerLossFinding", "PowerLossReport", "explore_power_loss"]
 
+_COUNTED = 600
+"""So many states that are not judged are counted at most."""
+
 Judge = Callable[[str, State], Fault | None]
 """Opens the store on the files in the folder, which are those of the state, and says what is wrong. May change them."""
 
@@ -115,8 +118,8 @@ def explore_power_loss(
             tried += 1
             if on_state:
                 on_state(tried)
-        # So many are counted, for counting takes time as well; there may be far more.
-        more = sum(1 for _ in islice(coming, budget))
+        # Counting takes time as well, and whoever waits for a state hears nothing meanwhile; there may be far more.
+        more = sum(1 for _ in islice(coming, min(budget, _COUNTED)))
         found = tuple(
             _finding(kinds[kind], recording, model, judged, seconds / len(kinds)) for kind in FaultKind if kind in kinds
         )

@@ -185,6 +185,11 @@ class TestBounds:
         assert report.at_least is not None
         assert report.at_least > 0
 
+    def test_a_budget_without_an_end_does_not_count_for_ever(self, tmp_path: Path) -> None:
+        report = explored(never_synced(60), "strict", tmp_path, budget=1_000_000, seconds=0)
+
+        assert (report.tried, report.at_least) == (0, 600)
+
     def test_a_folder_with_something_in_it_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "state").mkdir()
         (tmp_path / "state" / "mine").touch()
