@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from .adapt import as_context, as_store
 from .base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .claims import Claim, Claims
 from .leases import Lease, Leases, ListsLeases
 from .memory import InMemoryStateStore
 from .sqlite import SQLiteStateStore
 from .urls import open_store
 
 __all__ = [
+    "Claim",
+    "Claims",
     "Closable",
     "InMemoryStateStore",
     "Lease",

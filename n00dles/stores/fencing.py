@@ -7,10 +7,10 @@ late save after a delete and an older snapshot are all refused, whatever any clo
 from __future__ import annotations
 
 from ..context import PipelineContext
-from ..errors import StaleContextError
-from ..records import StoredRevision
+from ..errors import StaleContextError, StateStoreError
+from ..records import SaveBatch, StoredRevision
 
-__all__ = ["check_fence"]
+__all__ = ["check_fence", "check_whole"]
 
 
 def check_fence(context: PipelineContext, stored: StoredRevision | None) -> None:
@@ -31,6 +31,22 @@ def check_fence(context: PipelineContext, stored: StoredRevision | None) -> None
             context,
             f"it is at revision {stored.revision}, and this save continues revision {context.revision}: another worker "
             "has gone on with it",
+        )
+
+
+def check_whole(run_id: str, batch: SaveBatch, first: int) -> None:
+    """Return if `batch` holds all outputs from position `first` on, which is how many are stored.
+
+    Others cannot be written: they count as saved, in whatever store they were. Raises `StateStoreError`.
+    """
+    if batch.completed - first == 1 == len(batch.outputs) and batch.outputs[0].position == first:
+        return  # as nearly always
+    held = {output.position for output in batch.outputs}
+    if any(position not in held for position in range(first, batch.completed)):
+        raise StateStoreError(
+            f"run {run_id!r} was not saved: its context has been saved in another store, and does not hold all outputs "
+            "as new. To copy a run, save PipelineContext(run_id, inputs, completed, order).",
+            run_id=run_id,
         )
 
 

@@ -18,6 +18,7 @@ from ..records import SaveBatch, Status
 from ..threads import call_in_thread
 from . import sqlite_records
 from .base import RunSummary, StateStore, check_run_id
+from .claims import Claim, lease_candidates
 from .lease_lines import OthersTurnError
 from .leases import Lease
 from .sqlite_leases import lease_file, wait_for_turn
@@ -63,11 +64,18 @@ class SQLiteStateStore(StateStore):
 
     async def load_or_create(self, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
         """Return the stored run, or store a new one with these inputs: one caller creates it, all see the same."""
+        check_run_id(run_id)
+
+        def work(connection: sqlite3.Connection) -> PipelineContext:
+            return sqlite_records.read_or_create(connection, run_id, inputs)
+
+        with suppress(WouldWaitError):
+            return self._at_once("BEGIN IMMEDIATE", work, run_id)
+        # Whoever only reads does not wait for who writes.
         existing = await self.load(run_id)
         if existing is not None:
             return existing
-        created = PipelineContext(run_id, inputs)
-        return await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.read_or_create(c, created), run_id)
+        return await self._call("BEGIN IMMEDIATE", work, run_id)
 
     async def save(self, run_id: str, ctx: PipelineContext) -> None:
         """Write what is new in `ctx`, if nobody else has saved the run since it was loaded."""
@@ -146,6 +154,20 @@ class SQLiteStateStore(StateStore):
         """Return the leases that are held now of any of these runs."""
         return await self._in_turn(lambda: self._leases.held(run_ids))
 
+    async def claim(
+        self, pipelines: Collection[str], holder: str, ttl: float, *, limit: int = 1, skip: Collection[str] = ()
+    ) -> list[Claim]:
+        """Lease runs of these pipelines that are to be worked on and that nobody holds; see `Claims`."""
+
+        async def is_open(run_id: str) -> bool:
+            return await self._call("BEGIN", lambda c: sqlite_records.is_open(c, run_id), run_id)
+
+        # All heads are looked at, which may take longer than an event loop should wait.
+        found = await self._in_thread(
+            lambda: self._session.transaction("BEGIN", lambda c: sqlite_records.candidates(c, pipelines, skip))
+        )
+        return await lease_candidates(self, found, is_open, holder=holder, ttl=ttl, limit=limit)
+
     async def aclose(self) -> None:
         """Close the file; the next call opens it again."""
         await self._in_thread(self._session.close)
@@ -163,12 +185,22 @@ class SQLiteStateStore(StateStore):
         *,
         committed: Callable[[T], None] | None = None,
     ) -> T:
-        if self._disk_is_fast:
-            try:
-                return self._timed(kind, work, run_id, committed, wait=False)
-            except WouldWaitError:
-                pass
-        return await self._in_thread(lambda: self._timed(kind, work, run_id, committed, wait=True))
+        try:
+            return self._at_once(kind, work, run_id, committed)
+        except WouldWaitError:
+            return await self._in_thread(lambda: self._timed(kind, work, run_id, committed, wait=True))
+
+    def _at_once(
+        self,
+        kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
+        work: Callable[[sqlite3.Connection], T],
+        run_id: str | None,
+        committed: Callable[[T], None] | None = None,
+    ) -> T:
+        """Call SQLite on the event loop. Raises `WouldWaitError`, and has done nothing, if that might block it."""
+        if not self._disk_is_fast:
+            raise WouldWaitError
+        return self._timed(kind, work, run_id, committed, wait=False)
 
     def _timed(
         self,

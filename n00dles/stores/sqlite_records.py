@@ -14,18 +14,21 @@ from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ..context import PipelineContext
-from ..errors import CorruptCheckpointError, StaleContextError, StateStoreError
+from ..errors import CorruptCheckpointError, StaleContextError
 from ..records import NodeRecord, RunHead, SaveBatch, Status, StoredOutput, StoredRevision
-from ..serialization import dumps, loads
+from ..serialization import dumps, loads, quoted
 from .base import RunSummary
-from .fencing import check_fence
+from .claims import OPEN, Candidate
+from .fencing import check_fence, check_whole
+from .head_text import head_text
 from .legacy import has_legacy_table, is_outdated, legacy_context, legacy_summaries
+from .sealed_text import damaged
 
-__all__ = ["delete", "read", "read_or_create", "save", "summaries"]
+__all__ = ["candidates", "delete", "is_open", "read", "read_or_create", "save", "summaries"]
 
 _POSITIONS = 2**32
 
@@ -58,14 +61,14 @@ def read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     try:
         return _read(connection, run_id)
     except (ValueError, TypeError, AttributeError, IndexError) as error:
-        raise _damaged(run_id, f"{type(error).__name__}: {error}") from error
+        raise damaged(run_id, f"{type(error).__name__}: {error}") from error
 
 
 def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None:
     row = connection.execute(_FIND, (run_id,)).fetchone()
     if row is None:
         if _keys(connection, run_id):
-            raise _damaged(run_id, "it is in an index and has no row")
+            raise damaged(run_id, "it is in an index and has no row")
         return legacy_context(connection, run_id)
     key, _, _, signature, _ = row
     inputs = _inputs(run_id, row)
@@ -74,7 +77,7 @@ def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None
     ).fetchall()
     head = _head(run_id, key, rows.pop() if rows else None)
     if head.position != len(rows):
-        raise _damaged(run_id, f"it has {len(rows)} outputs where {head.position} were acknowledged")
+        raise damaged(run_id, f"it has {len(rows)} outputs where {head.position} were acknowledged")
     incarnation, revision, _, *parts = loads(head.content)
     context = PipelineContext.assemble(
         run_id,
@@ -89,11 +92,12 @@ def _read(connection: sqlite3.Connection, run_id: str) -> PipelineContext | None
     return context
 
 
-def read_or_create(connection: sqlite3.Connection, context: PipelineContext) -> PipelineContext:
-    """Return the stored run of `context`'s id, or insert `context`, acknowledge it, and return it."""
-    existing = read(connection, context.run_id)
+def read_or_create(connection: sqlite3.Connection, run_id: str, inputs: Mapping[str, Any]) -> PipelineContext:
+    """Return the stored run, or insert one with these inputs, acknowledge it, and return it."""
+    existing = read(connection, run_id)
     if existing is not None:
         return existing
+    context = PipelineContext(run_id, inputs)
     context.begin_life(is_first=True)
     context.acknowledge(_create(connection, context, context.snapshot()))
     return context
@@ -106,8 +110,8 @@ def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: Sav
     reply was lost is recognised and not counted as somebody else's. Raises `StaleContextError` and writes nothing if
     the run has gone on, or is gone.
     """
-    head: _Head | None = context.handle if context.in_doubt is None else None
-    if head is None:
+    head = context.handle if context.in_doubt is None else None
+    if not isinstance(head, _Head):  # or what another store has put there
         head = _fenced_head(connection, context)
         if head is None:
             return _create(connection, context, snapshot)
@@ -116,7 +120,7 @@ def save(connection: sqlite3.Connection, context: PipelineContext, snapshot: Sav
     batch = context.begin_save(snapshot)
     if not _write_over(connection, head, context, batch):
         _fenced_head(connection, context)
-        raise _damaged(context.run_id, "its head is not where it belongs")
+        raise damaged(context.run_id, "its head is not where it belongs")
     if batch.signature is not None:
         _update_signature(connection, head.key, context.run_id, batch.signature)
     return batch
@@ -139,6 +143,32 @@ def summaries(connection: sqlite3.Connection, status: Status | None = None) -> l
     rows = connection.execute("SELECT run_key, run_id FROM n00dles_runs").fetchall()
     runs = [*(_summary(connection, *row) for row in rows), *legacy_summaries(connection)]
     return sorted((run for run in runs if status in (None, run.status)), key=lambda run: run.updated_at, reverse=True)
+
+
+def candidates(connection: sqlite3.Connection, pipelines: Collection[str], skip: Collection[str]) -> list[Candidate]:
+    """Return the runs of these pipelines that are to be worked on, the one that was last updated longest ago first."""
+    rows = connection.execute(
+        "SELECT run_id, content FROM (SELECT run_id, (SELECT content FROM n00dles_records WHERE id >= run_key * ?1 "
+        "AND id < (run_key + 1) * ?1 ORDER BY id DESC LIMIT 1) AS content FROM n00dles_runs) "
+        # Most runs have ended long ago; SQLite leaves them out in a third of the time that it takes to parse them.
+        "WHERE instr(content, ?2) OR instr(content, ?3)",
+        (_POSITIONS, *(f'"{status}"' for status in OPEN)),
+    )
+    found: list[tuple[float, str, str]] = []
+    for run_id, content in rows:
+        try:
+            head = RunHead(*loads(content)[3:])
+        except (ValueError, TypeError):
+            continue  # damaged; whoever lists or loads it is told
+        if head.status in OPEN and head.pipeline is not None and head.pipeline in pipelines and run_id not in skip:
+            found.append((head.updated_at, run_id, head.pipeline))
+    return [(run_id, pipeline) for _, run_id, pipeline in sorted(found)]
+
+
+def is_open(connection: sqlite3.Connection, run_id: str) -> bool:
+    """Return whether a run is stored and is to be worked on; one that is damaged counts, so that its worker says so."""
+    row = connection.execute(_FIND, (run_id,)).fetchone()
+    return row is not None and _summary(connection, row[0], run_id).status in OPEN
 
 
 def _summary(connection: sqlite3.Connection, key: int, run_id: str) -> RunSummary:
@@ -180,8 +210,9 @@ def _fenced_head(connection: sqlite3.Connection, context: PipelineContext) -> _H
 
 def _write_over(connection: sqlite3.Connection, head: _Head, context: PipelineContext, batch: SaveBatch) -> bool:
     """Put the outputs of `batch` and its head in the place of `head`; return whether that was still there."""
-    run_id, key = context.run_id, head.key
-    if batch.completed == head.position:
+    run_id = context.run_id
+    key, position = divmod(head.id, _POSITIONS)
+    if batch.completed == position:
         new = _Head(head.id, _head_content(batch))
         row = (None, new.content, None, None, None, None, None, _head_checksum(run_id, new))
         if not _overwrite(connection, head, row):
@@ -189,8 +220,8 @@ def _write_over(connection: sqlite3.Connection, head: _Head, context: PipelineCo
         _insert_outputs(connection, key, run_id, batch.outputs)
         context.handle = new
         return True
-    outputs = _by_position(context, batch, head.position)
-    if not _overwrite(connection, head, _output_row(run_id, key, outputs.pop(head.position))[1:]):
+    outputs = _by_position(context, batch, position)
+    if not _overwrite(connection, head, _output_fields(run_id, head.id, outputs.pop(position))):
         return False
     _insert_outputs(connection, key, run_id, outputs.values())
     context.handle = _insert_head(connection, run_id, key, batch)
@@ -208,21 +239,16 @@ def _overwrite(connection: sqlite3.Connection, head: _Head, row: Row) -> bool:
 
 def _by_position(context: PipelineContext, batch: SaveBatch, first: int) -> dict[int, StoredOutput]:
     """Return the outputs of `batch`, which have to be all from position `first` on. Raises `StateStoreError`."""
-    outputs = {output.position: output for output in batch.outputs}
-    if any(position not in outputs for position in range(first, batch.completed)):
-        raise StateStoreError(
-            f"run {context.run_id!r} was not saved: its context has been saved in another store, and does not hold all "
-            "outputs as new. To copy a run, save PipelineContext.from_dict(context.to_dict()).",
-            run_id=context.run_id,
-        )
-    return outputs
+    check_whole(context.run_id, batch, first)
+    return {output.position: output for output in batch.outputs}
 
 
 def _insert_outputs(connection: sqlite3.Connection, key: int, run_id: str, outputs: Iterable[StoredOutput]) -> None:
     for output in outputs:
+        row_id = key * _POSITIONS + output.position
         connection.execute(
             "INSERT OR REPLACE INTO n00dles_records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            _output_row(run_id, key, output),
+            (row_id, *_output_fields(run_id, row_id, output)),
         )
 
 
@@ -238,7 +264,7 @@ def _insert_head(connection: sqlite3.Connection, run_id: str, key: int, batch: S
 def _update_signature(connection: sqlite3.Connection, key: int, run_id: str, signature: str) -> None:
     row = connection.execute("SELECT * FROM n00dles_runs WHERE run_key = ?", (key,)).fetchone()
     if row is None:
-        raise _damaged(run_id, "its inputs are missing")
+        raise damaged(run_id, "its inputs are missing")
     _write_definition(connection, key, run_id, _inputs(run_id, row), signature)
 
 
@@ -252,7 +278,7 @@ def _write_definition(connection: sqlite3.Connection, key: int, run_id: str, inp
 def _inputs(run_id: str, row: Row) -> str:
     key, _, inputs, signature, checksum = row
     if checksum != _checksum(run_id, key, inputs, signature):
-        raise _damaged(run_id, "its inputs do not match their checksum")
+        raise damaged(run_id, "its inputs do not match their checksum")
     return str(inputs)
 
 
@@ -273,46 +299,37 @@ def _last_head(connection: sqlite3.Connection, run_id: str, key: int) -> _Head:
 def _head(run_id: str, key: int, row: Row | None) -> _Head:
     """Return the head that the last row of a run is. Raises `CorruptCheckpointError` if it is none."""
     if row is None or row[1] is not None:
-        raise _damaged(run_id, "its last records are missing")
+        raise damaged(run_id, "its last records are missing")
     head = _Head(row[0], row[2])
     if any(field is not None for field in row[3:8]) or row[8] != _head_checksum(run_id, head):
-        raise _damaged(run_id, "its head does not match its checksum")
+        raise damaged(run_id, "its head does not match its checksum")
     return head
 
 
 def _head_content(batch: SaveBatch) -> str:
-    # JSON by hand, in half the time: texts that can hold anything are encoded, and `unfinished` is JSON already.
-    status, pipeline, lives, stalled, elapsed_ms, error, created_at, updated_at, unfinished = batch.head
-    return (
-        f'[{dumps(batch.incarnation)},{batch.revision + 1},"{batch.save_id}","{status}",{_text(pipeline)},{lives},'
-        f"{stalled},{elapsed_ms!r},{_text(error)},{created_at!r},{updated_at!r},{dumps(unfinished)}]"
-    )
+    return f'[{quoted(batch.incarnation)},{batch.revision + 1},"{batch.save_id}",{head_text(batch.head)}]'
 
 
-def _text(text: str | None) -> str:
-    return "null" if text is None else dumps(text)
-
-
-def _output_row(run_id: str, key: int, stored: StoredOutput) -> Row:
-    record = stored.record
-    row = (
-        key * _POSITIONS + stored.position,
-        stored.node,
-        stored.output,
+def _output_fields(run_id: str, row_id: int, stored: StoredOutput) -> Row:
+    """Return what stands behind its id in the row of an output."""
+    node, _, output, record = stored
+    fields = (
+        node,
+        output,
         record.attempts,
         record.input_tokens,
         record.output_tokens,
         float(record.duration_ms),
         record.error,
     )
-    return (*row, _output_checksum(run_id, row))
+    return (*fields, _output_checksum(run_id, row_id, *fields))
 
 
 def _output(run_id: str, position: int, row: Row, key: int) -> tuple[str, Any, NodeRecord]:
     if row[0] != key * _POSITIONS + position:
-        raise _damaged(run_id, f"its output {position} is missing")
-    if row[8] != _output_checksum(run_id, row[:8]):
-        raise _damaged(run_id, f"the output of node {row[1]!r} does not match its checksum")
+        raise damaged(run_id, f"its output {position} is missing")
+    if row[8] != _output_checksum(run_id, *row[:8]):
+        raise damaged(run_id, f"the output of node {row[1]!r} does not match its checksum")
     return row[1], loads(row[2]), NodeRecord(*row[3:8])
 
 
@@ -329,16 +346,8 @@ def _head_checksum(run_id: str, head: _Head) -> int:
     return zlib.crc32(f"{run_id}|{head.id}|{head.content}".encode("utf-8", "surrogatepass"))
 
 
-def _output_checksum(run_id: str, row: Row) -> int:
+def _output_checksum(run_id: str, row_id: int, node: str, output: str, *rest: Any) -> int:
     # Much of a load is spent here, so neither a repr nor a copy of the output is made.
-    row_id, node, output, attempts, input_tokens, output_tokens, duration_ms, error = row
-    rest = f"{run_id}|{row_id}|{node}|{attempts}|{input_tokens}|{output_tokens}|{duration_ms}|{error}"
-    return zlib.crc32(rest.encode("utf-8", "surrogatepass"), zlib.crc32(output.encode()))
-
-
-def _damaged(run_id: str, what: str) -> CorruptCheckpointError:
-    return CorruptCheckpointError(
-        f"the stored record of run {run_id!r} is damaged: {what}. It is left as it is; restore it from a backup, or "
-        f"delete the run and start it anew (n00dles runs delete {run_id}).",
-        run_id=run_id,
-    )
+    attempts, input_tokens, output_tokens, duration_ms, error = rest
+    fields = f"{run_id}|{row_id}|{node}|{attempts}|{input_tokens}|{output_tokens}|{duration_ms}|{error}"
+    return zlib.crc32(fields.encode("utf-8", "surrogatepass"), zlib.crc32(output.encode()))

@@ -25,14 +25,16 @@ def open_store(target: Any) -> StateStore:
     """Return the store that `target` names: a URL, a store, or anything with a store's three methods.
 
     `sqlite:///runs.db` is a path relative to the working folder, `sqlite:////var/lib/runs.db` an absolute one;
-    `memory://` forgets everything with the process. Other packages register a scheme by an entry point of the group
+    `memory://` forgets everything with the process, `postgresql://user@host/database?schema=n00dles` is shared by many
+    hosts. Other packages register a scheme by an entry point of the group
     `n00dles.state_stores` whose object takes the URL and returns a store. Raises `ConfigurationError`.
     """
     if not isinstance(target, str):
         return as_store(target)
     scheme, separator, rest = target.partition("://")
     if not separator:
-        raise ConfigurationError(f"{target!r} is no URL of a store; write it as in {DEFAULT_URL!r}.")
+        shown = "that" if "@" in target or "password" in target else repr(target)
+        raise ConfigurationError(f"{shown} is no URL of a store; write it as in {DEFAULT_URL!r}.")
     if scheme in _BUILT_IN:
         return _BUILT_IN[scheme](rest)
     registered = _registered()
@@ -41,7 +43,7 @@ def open_store(target: Any) -> StateStore:
         close = difflib.get_close_matches(scheme, known, 1)
         hint = f" Did you mean {close[0]}://?" if close else ""
         raise ConfigurationError(
-            f"no store is known for {scheme}:// (in {target!r}); known are "
+            f"no store is known for {scheme}://; known are "
             f"{', '.join(f'{name}://' for name in known)}.{hint} A package registers one by an entry point of the "
             f"group {ENTRY_POINT_GROUP!r}."
         )
@@ -50,6 +52,8 @@ def open_store(target: Any) -> StateStore:
 
 def _open_sqlite(rest: str) -> StateStore:
     path = rest.removeprefix("/")
+    if rest and not rest.startswith("/") and "@" in rest:
+        raise ConfigurationError("that is no URL of a SQLite database; write sqlite:///runs.db, without user and host.")
     if path == ":memory:":
         raise ConfigurationError("a SQLite database in memory cannot be resumed from; use memory:// for tests.")
     if rest and not rest.startswith("/"):
@@ -62,11 +66,32 @@ def _open_sqlite(rest: str) -> StateStore:
 
 def _open_memory(rest: str) -> StateStore:
     if rest:
-        raise ConfigurationError(f"memory:// takes nothing behind it, not {rest!r}.")
+        raise ConfigurationError("memory:// takes nothing behind it.")
     return InMemoryStateStore()
 
 
-_BUILT_IN: dict[str, Callable[[str], StateStore]] = {"sqlite": _open_sqlite, "memory": _open_memory}
+def _open_postgres(rest: str) -> StateStore:
+    from .postgres import PostgresStateStore
+
+    return PostgresStateStore(f"postgresql://{rest}")
+
+
+def _open_redis(scheme: str) -> Callable[[str], StateStore]:
+    def open_it(rest: str) -> StateStore:
+        from .redis import RedisStateStore
+
+        return RedisStateStore(f"{scheme}://{rest}")
+
+    return open_it
+
+
+_BUILT_IN: dict[str, Callable[[str], StateStore]] = {
+    "sqlite": _open_sqlite,
+    "memory": _open_memory,
+    "postgresql": _open_postgres,
+    "postgres": _open_postgres,
+    **{scheme: _open_redis(scheme) for scheme in ("redis", "rediss", "unix")},
+}
 
 
 def _registered() -> dict[str, EntryPoint]:

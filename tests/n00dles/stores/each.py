@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from n00dles import PipelineContext, SQLiteStateStore
+from n00dles import PipelineContext
+from n00dles.stores import Closable
 
 Factory = Callable[[], Any]
 
@@ -17,7 +18,7 @@ def on_store(work: Callable[[Any], Any], make_store: Factory) -> Any:
         try:
             return await work(store)
         finally:
-            if isinstance(store, SQLiteStateStore):
+            if isinstance(store, Closable):
                 await store.aclose()
 
     return asyncio.run(main())

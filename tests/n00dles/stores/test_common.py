@@ -288,3 +288,19 @@ def test_large_outputs_come_back(make_store: Factory, megabytes: int) -> None:
         return await store.load("r")
 
     assert on_store(work, make_store).completed == {"a": output}
+
+
+@pytest.mark.parametrize("run_id", ["r" * 10_001, "\N{PILE OF POO}" * 2_501, "r" * 1_000_000])
+def test_a_run_id_that_is_too_long_is_refused_by_every_call(make_store: Factory, run_id: str) -> None:
+    async def work(store: Any) -> Any:
+        for call in (
+            store.load(run_id),
+            store.load_or_create(run_id, {}),
+            store.save(run_id, PipelineContext(run_id, {})),
+            store.delete(run_id),
+        ):
+            with pytest.raises(StateStoreError, match="bytes; at most 10000 are accepted"):
+                await call
+        return await store.list_runs()
+
+    assert on_store(work, make_store) == []

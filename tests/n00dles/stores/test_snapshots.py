@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from n00dles import PipelineContext, SQLiteStateStore
+from n00dles import SQLiteStateStore
 from n00dles.stores import sqlite_records
 from n00dles.stores.sqlite_connection import open_database
 
@@ -40,7 +40,7 @@ async def test_what_completes_while_a_save_waits_is_left_to_the_next_save(tmp_pa
 
 def test_a_save_that_was_overtaken_by_a_later_one_writes_nothing(tmp_path: Path) -> None:
     connection = open_database(str(tmp_path / "runs.db"), 1.0)
-    ctx = sqlite_records.read_or_create(connection, PipelineContext("r", {}))
+    ctx = sqlite_records.read_or_create(connection, "r", {})
     ctx.checkpoint("a", 1)
     early = ctx.snapshot()
     ctx.checkpoint("b", 2)

@@ -57,7 +57,7 @@ def test_a_store_object_is_taken_as_it_is() -> None:
         ("", "is no URL of a store"),
         ("sqlite:/runs.db", "is no URL of a store"),
         ("sqlit:///runs.db", r"no store is known for sqlit://.*Did you mean sqlite://\?"),
-        ("nosuch://x", r"known are memory://, sqlite://.*entry point of the group 'n00dles\.state_stores'"),
+        ("nosuch://x", r"known are memory://, .*sqlite://.*entry point of the group 'n00dles\.state_stores'"),
         ("sqlite://runs.db", r"names a host; write sqlite:///runs\.db .* or sqlite:////runs\.db"),
         ("sqlite:///:memory:", "cannot be resumed from; use memory://"),
         ("memory://name", "takes nothing behind it"),

@@ -1,0 +1,247 @@
+"""Connections of one store: a pool for each event loop, opened when needed, and calls that are tried again in bounds.
+
+A connection of asyncio belongs to its event loop, so each loop has its own pool, which is closed when the loop ends:
+`asyncio.run` closes the asynchronous generators of its loop, and an open pool is one. A forked child has copies of its
+parent's connections, and must neither use nor close them: closing would take them from the event loop that both share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+
+from ..errors import ConfigurationError, StateStoreError
+from ..threads import wait_out
+from .redis_durability import asked_settings, failover_note, weaknesses
+from .redis_scripts import Script
+from .redis_settings import RedisSettings
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
+
+__all__ = ["Connections", "RedisSession"]
+
+T = TypeVar("T")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two attempts
+
+_GRACE = 1.0
+"""For how many seconds a cancelled call waits for its answer, so that it is done or not done when it ends."""
+
+_log = logging.getLogger("n00dles")
+
+_sessions: WeakSet[RedisSession] = WeakSet()
+_inherited: list[Connections] = []  # of the parent of this process; see above
+
+
+class Connections:
+    """The pool of one event loop, as `client`, and the turns of the runs that are being saved in it."""
+
+    def __init__(self, client: Redis) -> None:
+        self.client = client
+        self.is_checked = False
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._life = self._live()
+
+    def turn(self, run_id: str) -> asyncio.Lock:
+        """Return the lock of a run: saves of it go one after another."""
+        lock = self._turns.get(run_id)
+        if lock is None:
+            lock = self._turns[run_id] = asyncio.Lock()
+        return lock
+
+    async def open(self) -> None:
+        """Let the event loop know, so that it closes the pool at its end."""
+        await anext(self._life)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._life.aclose()  # type: ignore[attr-defined]
+
+    async def _live(self) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await self.client.aclose()
+            await self.client.connection_pool.disconnect()
+
+    async def run(self, script: Script, keys: list[str], *arguments: Any) -> Any:
+        """Return what a script returns; a server that does not know it, as after a restart, is told."""
+        from redis.exceptions import NoScriptError
+
+        try:
+            return await self.client.evalsha(script.sha, len(keys), *keys, *arguments)
+        except NoScriptError:
+            return await self.client.eval(script.text, len(keys), *keys, *arguments)
+
+    async def run_all(self, script: Script, calls: Sequence[tuple[list[str], list[Any]]]) -> list[Any]:
+        """Return what a script returns for each of several keys and arguments, in one round trip."""
+        pipeline = self.client.pipeline(transaction=False)
+        for number, (keys, arguments) in enumerate(calls):
+            # The first one brings the script.
+            how, name = (pipeline.evalsha, script.sha) if number else (pipeline.eval, script.text)
+            how(name, len(keys), *keys, *arguments)
+        return list(await pipeline.execute())
+
+
+class RedisSession:
+    """Calls a Redis server, within the timeout of `settings`, from any event loop, thread or forked child."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        self.settings = settings
+        self._lock = threading.Lock()
+        self._open: WeakKeyDictionary[asyncio.AbstractEventLoop, Connections] = WeakKeyDictionary()
+        self._warned: set[str] = set()
+        _sessions.add(self)
+
+    async def call(self, work: Callable[[Connections], Awaitable[T]], run_id: str | None = None) -> T:
+        """Return what `work` returns, which may be called several times, until the timeout is over.
+
+        Raises `StateStoreError` when the server fails. A cancelled call waits a moment for its answer; if none comes,
+        its connection is dropped, so that no answer is left for another call.
+        """
+        return await _uncut(self._tried(work, run_id))
+
+    async def close(self) -> None:
+        """Close the connections of this event loop, and let go of those of loops that are closed."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            mine = self._open.pop(loop, None)
+            for other in [other for other in self._open if other.is_closed()]:
+                del self._open[other]
+        if mine is not None:
+            await mine.close()
+
+    def forget(self) -> None:
+        """Start anew in a forked child."""
+        _inherited.extend(self._open.values())
+        self._lock = threading.Lock()
+        self._open = WeakKeyDictionary()
+
+    async def _tried(self, work: Callable[[Connections], Awaitable[T]], run_id: str | None) -> T:
+        connections = await self._connections()
+        # Imported with the client, which may be missing until then.
+        from redis.exceptions import RedisError
+
+        from .redis_errors import is_transient, store_error
+
+        settings, loop = self.settings, asyncio.get_running_loop()
+        deadline, pause = loop.time() + settings.timeout, _FIRST_PAUSE
+        failed: BaseException | None = None
+        while True:
+            try:
+                async with asyncio.timeout_at(deadline):
+                    if not connections.is_checked:
+                        await self._check(connections)
+                    return await work(connections)
+            except (RedisError, OSError) as error:  # TimeoutError is an OSError
+                is_over = loop.time() + pause >= deadline
+                # The deadline says less than what went wrong before it.
+                failed = failed if isinstance(error, TimeoutError) and failed is not None else error
+                if not is_transient(error) or is_over:
+                    raise store_error(failed, settings.shown, run_id, settings.timeout) from failed
+                # Perhaps it is another server when it is back.
+                connections.is_checked = False
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _connections(self) -> Connections:
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            found = self._open.get(loop)
+            is_new = found is None
+            if found is None:
+                found = self._open[loop] = Connections(_client(self.settings))
+        if is_new:
+            await found.open()
+        return found
+
+    async def _check(self, connections: Connections) -> None:
+        """Look at how the server keeps what it acknowledges, and refuse it or warn if it may lose that."""
+        from redis.exceptions import ResponseError
+
+        client = connections.client
+        await client.ping()  # what is wrong with the URL is told by this, and not taken for a right that is lacking
+        info: dict[str, Any] = {}
+        with suppress(ResponseError):  # forbidden
+            info = await client.info("everything")
+        try:
+            config = await client.config_get(*asked_settings)
+        except ResponseError:
+            config = None
+        texts = None if config is None else {_text(name): _text(value) for name, value in config.items()}
+        found = weaknesses(texts, info)
+        if found and self.settings.durability == "require":
+            raise StateStoreError(
+                f"the Redis store {self.settings.shown} is refused, for it may lose saves that it has acknowledged: "
+                f"{'; '.join(found)}. Change the server, or accept that with durability=warn "
+                "(redis://…?durability=warn). Nothing was read or written."
+            )
+        note = failover_note(info)
+        for sentence in [*found, *([note] if note else [])]:
+            self._warn(sentence)
+        connections.is_checked = True
+
+    def _warn(self, sentence: str) -> None:
+        if sentence not in self._warned:
+            self._warned.add(sentence)
+            _log.warning("the Redis store %s may lose acknowledged saves: %s.", self.settings.shown, sentence)
+
+
+def _client(settings: RedisSettings) -> Redis:
+    try:
+        from redis.asyncio import BlockingConnectionPool, Redis
+        from redis.asyncio.retry import Retry
+        from redis.backoff import NoBackoff
+    except ImportError as error:
+        raise ConfigurationError(
+            f"the Redis store {settings.shown} needs the package redis; install it with: pip install "
+            "'n00dles-testing[redis]'."
+        ) from error
+    try:
+        pool = BlockingConnectionPool.from_url(
+            settings.url,
+            timeout=settings.timeout,
+            max_connections=settings.max_connections,
+            # Half of it, so that a connection on which nothing comes any more leaves time for another one.
+            socket_timeout=settings.timeout / 2,
+            socket_connect_timeout=settings.timeout / 2,
+            retry=Retry(NoBackoff(), 0),
+            protocol=2,
+            **({} if settings.url.startswith("unix") else {"socket_keepalive": True}),
+        )
+        return Redis(connection_pool=pool)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"the URL of {settings.shown} cannot be used: {error}") from None
+
+
+async def _uncut(work: Coroutine[Any, Any, T]) -> T:
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        if not task.done():
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(_GRACE, task.cancel)
+            await wait_out(task)
+            timer.cancel()
+        raise
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _forget_all() -> None:
+    for session in list(_sessions):
+        session.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
