@@ -18,7 +18,7 @@ from .stores.base import StateStore
 from .stores.leases import Leases, has_leases
 from .threads import wait_out
 
-__all__ = ["Holding", "check_wait"]
+__all__ = ["Holding", "check_wait", "this_worker"]
 
 _RENEWALS = 3
 """How often a lease is renewed within its time, so that one late or failed renewal does not lose it."""
@@ -33,15 +33,16 @@ class Holding:
 
     A run that another holds is waited for, at most `wait` seconds. If it is still held then, it may be looked at, and
     `admit` says whether this worker may go on. When the lease is lost, the body is cancelled, and `RunLockedError` is
-    raised at its end. Without leases nothing is held; the revision fences.
+    raised at its end. Without leases nothing is held; the revision fences. A `lease` that this worker has already, by
+    a claim, is taken over.
     """
 
-    def __init__(self, store: StateStore, run_id: str, wait: float) -> None:
+    def __init__(self, store: StateStore, run_id: str, wait: float, lease: Any = None) -> None:
         self._store: Leases | None = store if has_leases(store) else None
         self._run_id = run_id
         self._wait = wait
         self._ttl = lease_ttl()
-        self._lease: Any = None  # of whatever kind the store makes
+        self._lease: Any = lease  # of whatever kind the store makes
         self._refused: RunLockedError | None = None
         self._lost: RunLockedError | None = None
         self._is_over = False
@@ -59,7 +60,10 @@ class Holding:
             task = asyncio.current_task()
             assert task is not None  # noqa: S101 - a coroutine of asyncio runs in one
             self._task, self._cancellations = task, task.cancelling()
-            await self._acquire(self._store)
+            if self._lease is None:
+                await self._acquire(self._store)
+            else:
+                self._schedule()
         return self
 
     async def __aexit__(
@@ -88,10 +92,9 @@ class Holding:
     async def _acquire(self, store: Leases) -> None:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + self._wait, _FIRST_PAUSE
-        holder = f"process {os.getpid()} on {socket.gethostname()}"
         while True:
             try:
-                self._lease = await store.acquire(self._run_id, holder, self._ttl)
+                self._lease = await store.acquire(self._run_id, this_worker(), self._ttl)
                 break
             except RunLockedError as error:
                 left = deadline - loop.time()
@@ -128,6 +131,11 @@ class Holding:
             self._lease = self._lease if renewed is None else renewed
         if not self._is_over:
             self._schedule()
+
+
+def this_worker() -> str:
+    """Return what names this process to a person, as the holder of a lease."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def check_wait(wait: float) -> None:

@@ -34,13 +34,13 @@ T = TypeVar("T")
 def list_runs(options: argparse.Namespace) -> int:
     """Print a table, or JSON, of the stored runs."""
 
-    async def found(store: StateStore) -> tuple[list[RunSummary], dict[str, Lease]]:
+    async def found(store: StateStore) -> tuple[list[RunSummary], dict[str, Lease] | None]:
         runs = await _listed(store, options.status, options.limit)
-        return runs, await _leases(store, *(run.run_id for run in runs))
+        return runs, await _leases(store, *(run.run_id for run in runs)) if isinstance(store, ListsLeases) else None
 
     runs, leases = _with_store(options.store, found)
     if options.json:
-        holders = {run_id: lease.holder for run_id, lease in leases.items()}
+        holders = {run_id: lease.holder for run_id, lease in (leases or {}).items()}
         _print_json([{**asdict(run), "held_by": holders.get(run.run_id)} for run in runs])
     elif runs:
         print(table_of(runs, leases))
@@ -52,15 +52,15 @@ def list_runs(options: argparse.Namespace) -> int:
 def show_run(options: argparse.Namespace) -> int:
     """Print the story of one run, or its whole record as JSON."""
 
-    async def found(store: StateStore) -> tuple[Any, Lease | None]:
+    async def found(store: StateStore) -> tuple[Any, Lease | None, bool]:
         ctx = await _loaded(store, options.run_id)
-        return ctx, (await _leases(store, options.run_id)).get(options.run_id)
+        return ctx, (await _leases(store, options.run_id)).get(options.run_id), isinstance(store, ListsLeases)
 
-    ctx, lease = _with_store(options.store, found)
+    ctx, lease, tells_leases = _with_store(options.store, found)
     if options.json:
         _print_json(ctx.to_dict())
     else:
-        print(story_of(ctx, lease))
+        print(story_of(ctx, lease, tells_leases=tells_leases))
     return 0
 
 

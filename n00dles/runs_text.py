@@ -20,18 +20,27 @@ _PREVIEW_CHARACTERS = 60
 _LONGEST_CELL = 60
 
 
-def table_of(runs: Sequence[RunSummary], leases: Mapping[str, Lease]) -> str:
-    """Return the list of runs as a table; if any is held (`leases`, by run), it says by whom."""
+def table_of(runs: Sequence[RunSummary], leases: Mapping[str, Lease] | None) -> str:
+    """Return the list of runs as a table, and who holds them (`leases`, by run; None if the store does not say).
+
+    A run that is under way and that nobody holds was interrupted.
+    """
     rows: list[tuple[str, ...]] = [("RUN ID", "PIPELINE", "STATUS", "NODES", "STARTED", "UPDATED")]
     for run in runs:
         started, updated = time_text(run.created_at), _age(run.updated_at)
         rows.append(
             (one_line(run.run_id), one_line(run.pipeline or "-"), run.status, str(run.completed), started, updated)
         )
-    if leases:
-        held = ("HELD BY", *(one_line(leases[run.run_id].holder) if run.run_id in leases else "" for run in runs))
-        rows = [(*row, cell) for row, cell in zip(rows, held, strict=True)]
+    holders = [] if leases is None else [_holder(run, leases.get(run.run_id)) for run in runs]
+    if any(holders):
+        rows = [(*row, cell) for row, cell in zip(rows, ("HELD BY", *holders), strict=True)]
     return _columns(rows)
+
+
+def _holder(run: RunSummary, lease: Lease | None) -> str:
+    if lease is not None:
+        return one_line(lease.holder)
+    return "(nobody)" if run.status == "running" else ""
 
 
 def holding_of(lease: Lease) -> str:
@@ -39,28 +48,55 @@ def holding_of(lease: Lease) -> str:
     return f"{one_line(lease.holder)} since {time_text(lease.since)}, until {time_text(lease.expires_at)} or a renewal"
 
 
-def story_of(ctx: PipelineContext, lease: Lease | None) -> str:
-    """Return what happened to a run: its inputs, its nodes as they completed, the last error, and who holds it now."""
+def story_of(ctx: PipelineContext, lease: Lease | None, *, tells_leases: bool) -> str:
+    """Return what happened to a run: its inputs, its nodes as they completed, what failed, and who holds it now.
+
+    `tells_leases` says that without a `lease` nobody holds it, rather than that the store does not know.
+    """
     tokens_in = sum(record.input_tokens for record in ctx.nodes.values())
     tokens_out = sum(record.output_tokens for record in ctx.nodes.values())
     facts = [
         ("run", one_line(ctx.run_id)),
         ("pipeline", one_line(ctx.pipeline or "(not recorded)")),
         ("status", ctx.status),
-        *([("held by", holding_of(lease))] if lease else []),
+        *_held_by(ctx, lease, tells_leases),
         ("started", time_text(ctx.created_at)),
         ("updated", f"{time_text(ctx.updated_at)} ({_age(ctx.updated_at)})"),
-        ("lives", f"{ctx.lives} (revision {ctx.revision}, {ctx.elapsed_ms / 1000:.1f} s in all)"),
+        ("lives", _lives(ctx)),
         ("tokens", f"{tokens_in} in, {tokens_out} out"),
         *((f"input {name}", _preview(value)) for name, value in ctx.inputs.items()),
     ]
     width = max(len(name) for name, _ in facts)
     parts = ["\n".join(f"{name:<{width}}  {value}" for name, value in facts), _columns(_node_rows(ctx))]
+    overcome = [f"  {one_line(node)}: {one_line(error)}" for node, error in _overcome(ctx)]
+    if overcome:
+        parts.append("\n".join(["errors of attempts before the one that completed:", *overcome]))
     if ctx.error:
         parts.append(f"last error: {one_line(ctx.error)}")
-    if ctx.status != "finished" and lease is None:
+    if ctx.status == "waiting" and lease is None:
+        parts.append("it waits for a worker: n00dles worker PIPELINE")
+    elif ctx.status != "finished" and lease is None:
         parts.append(f"to continue: n00dles runs resume {_shell(ctx.run_id)} PIPELINE")
     return "\n\n".join(parts)
+
+
+def _held_by(ctx: PipelineContext, lease: Lease | None, tells_leases: bool) -> list[tuple[str, str]]:
+    if lease is not None:
+        return [("held by", holding_of(lease))]
+    return [("held by", "nobody: it was interrupted")] if tells_leases and ctx.status == "running" else []
+
+
+def _lives(ctx: PipelineContext) -> str:
+    facts = [f"revision {ctx.revision}", f"{ctx.elapsed_ms / 1000:.1f} s in all"]
+    if ctx.stalled > 1:
+        facts.append(f"{ctx.stalled} in a row without a completed node")
+    return f"{ctx.lives} ({', '.join(facts)})"
+
+
+def _overcome(ctx: PipelineContext) -> list[tuple[str, str]]:
+    """Return the nodes that completed after an attempt had failed, and the last error of each."""
+    found = ((node, ctx.nodes.get(node)) for node in ctx.order)
+    return [(node, record.error) for node, record in found if record is not None and record.error]
 
 
 def _node_rows(ctx: PipelineContext) -> list[tuple[str, ...]]:

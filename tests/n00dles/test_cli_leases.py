@@ -51,7 +51,7 @@ def test_list_says_who_holds_a_run(store: SQLiteStateStore, capsys: pytest.Captu
     assert table[1].startswith("held")
     assert table[1].endswith("  process 42 on web-3")
     assert table[2].startswith("free")
-    assert not table[2].endswith("web-3")
+    assert table[2].endswith("  (nobody)")
     assert {run["run_id"]: run["held_by"] for run in runs} == {"held": "process 42 on web-3", "free": None}
 
 
@@ -65,7 +65,7 @@ def test_show_says_who_holds_a_run_and_for_how_long(
 
     assert "\nheld by   process 42 on web-3 since 2" in held
     assert "to continue" not in held
-    assert "held by" not in free
+    assert "\nheld by   nobody: it was interrupted\n" in free
     assert "to continue: n00dles runs resume free PIPELINE" in free
 
 

@@ -1,0 +1,1 @@
+"""Bridges to what others run and watch programs with. Each needs an extra, and imports it only when it is used."""
