@@ -47,6 +47,9 @@ if TYPE_CHECKING:
     from .events import Event, Observer
     from .result import AgentTrace, RunResult
     from .stores import InMemoryStateStore, SQLiteStateStore, StateStore
+    from .stores.postgres import PostgresStateStore
+    from .stores.redis import RedisStateStore
+    from .submitting import asubmit, submit
 
 __version__ = "0.1.0"
 
@@ -73,7 +76,9 @@ __all__ = [
     "PipelineChangedError",
     "PipelineContext",
     "PipelineFailure",
+    "PostgresStateStore",
     "Provider",
+    "RedisStateStore",
     "RetryPolicy",
     "RunLockedError",
     "RunNotFoundError",
@@ -87,6 +92,7 @@ __all__ = [
     "agent",
     "aresume",
     "arun",
+    "asubmit",
     "branch",
     "configure",
     "idempotency_key",
@@ -94,6 +100,7 @@ __all__ = [
     "pipeline",
     "resume",
     "run",
+    "submit",
 ]
 
 # A module that only defines pipelines does not pay for the event loop and the database: these come with their first use
@@ -104,14 +111,18 @@ _HOMES = {
     "InMemoryStateStore": "stores",
     "Observer": "events",
     "PipelineContext": "context",
+    "PostgresStateStore": "stores.postgres",
+    "RedisStateStore": "stores.redis",
     "RunResult": "result",
     "SQLiteStateStore": "stores",
     "StateStore": "stores",
     "aresume": "api",
     "arun": "api",
+    "asubmit": "submitting",
     "configure": "config",
     "resume": "api",
     "run": "api",
+    "submit": "submitting",
 }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Container, Coroutine, Hashable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Container, Coroutine, Hashable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 from .calling import check_ready, checked_arguments
@@ -20,10 +20,22 @@ from .pipeline import Pipeline, Step, pipeline
 from .result import RunResult, traces
 from .stores.adapt import as_context
 from .stores.base import Closable, Loads, StateStore
+from .stores.claims import Claim
 from .stores.urls import open_store
 from .wiring import wire
 
-__all__ = ["aresume", "arun", "resume", "run"]
+__all__ = [
+    "aresume",
+    "arun",
+    "as_pipeline",
+    "carry_on_claimed",
+    "check_new_inputs",
+    "check_ready_to_call",
+    "opened_store",
+    "refuse_event_loop",
+    "resume",
+    "run",
+]
 
 # Contexts whose last save failed in this process, by the place of their store and the run: what their nodes returned
 # was paid for, and is not thrown away. The oldest are, should nobody ever resume them.
@@ -55,7 +67,7 @@ def run(
     run, `PipelineFailure` if a node fails, and `StateStoreError` if the store does. Inside a running event loop, use
     `await arun(…)`.
     """
-    _refuse_event_loop("run", "arun")
+    refuse_event_loop("run", "arun")
     options = {"run_id": run_id, "store": store, "observers": observers, "tags": tags, "timeout": timeout, "wait": wait}
     return _run(arun(target, **options, **inputs))
 
@@ -74,14 +86,14 @@ async def arun(
 ) -> RunResult:
     """Like `run`, inside an event loop."""
     stored = stored_inputs(inputs)
-    whole = _as_pipeline(target)
+    whole = as_pipeline(target)
     identity = uuid.uuid4().hex if run_id is None else run_id
     check_wait(wait)
     if run_id is None:
         # Nobody else knows the run yet, so there is nothing to look at first.
         _check_new(whole, stored)
     async with (
-        _opened(store) as chosen,
+        opened_store(store) as chosen,
         _time_limit(timeout, identity),
         Holding(chosen, identity, wait) as holding,
     ):
@@ -114,7 +126,7 @@ def resume(
     that holds the run is waited for, in seconds. Raises `RunNotFoundError` if there is no such run,
     `PipelineChangedError` if its completed part belongs to another pipeline, and what `run` raises.
     """
-    _refuse_event_loop("resume", "aresume")
+    refuse_event_loop("resume", "aresume")
     return _run(aresume(target, run_id, store=store, observers=observers, tags=tags, timeout=timeout, wait=wait))
 
 
@@ -130,10 +142,10 @@ async def aresume(
     wait: float = 0,
 ) -> RunResult:
     """Like `resume`, inside an event loop."""
-    whole = _as_pipeline(target)
+    whole = as_pipeline(target)
     check_wait(wait)
     async with (
-        _opened(store) as chosen,
+        opened_store(store) as chosen,
         _time_limit(timeout, run_id),
         Holding(chosen, run_id, wait) as holding,
     ):
@@ -151,6 +163,26 @@ async def aresume(
         return await _carry_on(whole, context, chosen, observers, tags, given=None)
 
 
+async def carry_on_claimed(
+    whole: Pipeline,
+    claim: Claim,
+    store: StateStore,
+    observers: Iterable[Observer],
+    place: Callable[[PipelineContext], AbstractAsyncContextManager[None]],
+) -> RunResult:
+    """Like `aresume`, for a worker that has claimed the run: its lease is renewed, and released at the end.
+
+    Nothing is called or saved before the run has its `place`.
+    """
+    run_id = claim.run_id
+    async with Holding(store, run_id, 0, claim.lease):
+        context = await _loaded(store, run_id)
+        if context is None:
+            raise RunNotFoundError(f"run {run_id!r} was deleted after it was claimed.", run_id=run_id)
+        async with place(context):
+            return await _carry_on(whole, context, store, observers, (), given=None, outlives_exits=True)
+
+
 async def _carry_on(
     whole: Pipeline,
     context: PipelineContext,
@@ -159,6 +191,7 @@ async def _carry_on(
     tags: Iterable[str],
     *,
     given: Mapping[str, Any] | None,
+    outlives_exits: bool = False,
 ) -> RunResult:
     """Check that `context` is this pipeline's run, started with the inputs that are `given` now, and finish it."""
     try:
@@ -168,8 +201,9 @@ async def _carry_on(
         wiring = wire(whole)
         wiring.check_inputs(context.inputs, whole.name, has_begun=bool(context.completed))
         if not context.is_new:  # else that was seen before it was stored
-            _check_ready(whole, context.completed)
-        execution = Execution(whole, wiring, context, store, Observers((*default_observers(), *observers)))
+            check_ready_to_call(whole, context.completed)
+        told = Observers((*default_observers(), *observers))
+        execution = Execution(whole, wiring, context, store, told, outlives_exits=outlives_exits)
         output = await execution.run()
     except (Exception, asyncio.CancelledError) as error:
         # What a stale context holds belongs to a run that has gone on without it.
@@ -203,7 +237,7 @@ def _as_context(found: Any, run_id: str) -> PipelineContext:
 
 
 @asynccontextmanager
-async def _opened(store: Any) -> AsyncIterator[StateStore]:
+async def opened_store(store: Any) -> AsyncIterator[StateStore]:
     """Give the store that is meant, and close it again if it was opened here, from its URL."""
     chosen = default_store() if store is None else open_store(store)
     try:
@@ -232,7 +266,7 @@ async def _time_limit(seconds: float | None, run_id: str) -> AsyncIterator[None]
 
 def _with_held(store: StateStore, context: PipelineContext) -> PipelineContext:
     """Return a stored run with what its nodes have returned since, when an earlier save in this process failed."""
-    held = _held.pop((store.place, context.run_id), None)
+    held = _held.pop((store.place, context.run_id), None) if _held else None
     if held is None:
         return context
     # A store that keeps four fields gives every context that it makes a new incarnation.
@@ -251,11 +285,11 @@ def _hold(store: StateStore, context: PipelineContext) -> None:
 def _check_new(whole: Pipeline, stored: Mapping[str, Any] | None) -> None:
     """Refuse to start a run whose inputs do not fit, or whose nodes cannot be called; `None` are inputs not known."""
     if stored is not None:
-        _check_inputs(whole, stored)
-    _check_ready(whole, ())
+        check_new_inputs(whole, stored)
+    check_ready_to_call(whole, ())
 
 
-def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
+def check_new_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
     """Refuse inputs that do not fit, before anything is stored or called."""
     wiring = wire(whole)
     wiring.check_inputs(stored, whole.name)
@@ -272,14 +306,16 @@ def _check_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
             raise InputsError(f"an input does not fit pipeline {whole.name!r}: {error} No node was called.") from error
 
 
-def _check_ready(whole: Pipeline, completed: Container[str]) -> None:
+def check_ready_to_call(whole: Pipeline, completed: Container[str] = ()) -> None:
+    """Raise `ConfigurationError` if a node that is not complete could not be called: a key or an SDK is missing."""
     for agent in whole.agents():
         if agent.name not in completed:
             for candidate in agent.lineup():
                 check_ready(candidate)
 
 
-def _as_pipeline(target: Step) -> Pipeline:
+def as_pipeline(target: Step) -> Pipeline:
+    """Return a pipeline as it is, and an agent as a pipeline of one step. Raises `TypeError` for anything else."""
     if isinstance(target, Pipeline):
         return target
     if isinstance(target, Step):
@@ -299,7 +335,8 @@ def _run(work: Coroutine[Any, Any, RunResult]) -> RunResult:
     return results[0]
 
 
-def _refuse_event_loop(called: str, instead: str) -> None:
+def refuse_event_loop(called: str, instead: str) -> None:
+    """Raise `RuntimeError` inside a running event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

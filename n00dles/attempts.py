@@ -47,9 +47,16 @@ class Worker:
     """Calls nodes of one run and records what they cost. `calls` counts the calls of this life."""
 
     def __init__(
-        self, context: PipelineContext, checkpointer: Checkpointer, observers: Observers, wiring: Wiring
+        self,
+        context: PipelineContext,
+        checkpointer: Checkpointer,
+        observers: Observers,
+        wiring: Wiring,
+        *,
+        outlives_exits: bool,
     ) -> None:
         self.calls = 0
+        self._outlives_exits = outlives_exits
         self._is_stopping = False
         self._context = context
         self._checkpointer = checkpointer
@@ -83,14 +90,14 @@ class Worker:
         error: Exception = RuntimeError(
             f"its attempts were used up in earlier lives; the last error was {record.error}"
         )
-        lineup = _lineup(agent, settings)
-        turn = _turn(lineup, record.spent)
+        turn = _turn(agent, settings, record.spent)
         while turn is not None:
             try:
                 return await self._attempt(agent, turn, stored, record)
             except Exception as failure:
                 error = failure
-            following = self._after(lineup, turn, record, error)
+            self._charge(turn, record, error)
+            following = None if isinstance(error, _FINAL) else _turn(agent, settings, record.spent)
             if following is not None:
                 self.check_going()
                 await self._prepare(agent.name, turn, following, record, error)
@@ -108,9 +115,9 @@ class Worker:
         run_id, attempt = self._context.run_id, record.attempts + 1
         if self._observers:
             self._observers.emit(NodeStarted(run_id=run_id, node=node, attempt=attempt, arguments=arguments))
-        usage, started = Usage(), time.perf_counter()
+        usage, started = Usage(), time.perf_counter_ns()
         try:
-            with self._time_limits.of(turn.timeout) as limit, node_call(run_id, node):
+            with self._time_limits.of(turn.timeout) as limit, node_call(run_id, node, turn.agent.name):
                 output = await call(turn.agent, stored, arguments, usage, self._threads)
             if turn.agent is not agent:
                 # Whatever reads the node's output goes by what the node itself declares.
@@ -124,10 +131,14 @@ class Worker:
             if task is None or task.cancelling():
                 raise
             raise RuntimeError(f"something that node {node!r} awaited was cancelled, and the run was not") from error
+        except (SystemExit, KeyboardInterrupt) as error:
+            if not self._outlives_exits:
+                raise
+            raise RuntimeError(f"node {node!r} raised {error!r}, which would have ended its worker") from error
         finally:
             # Only now: a sibling's save must not make a call durable that a kill then keeps from being made.
             record.attempts = attempt
-            duration_ms = (time.perf_counter() - started) * 1000
+            duration_ms = (time.perf_counter_ns() - started) // 1000 / 1000
             record.duration_ms += duration_ms
             record.input_tokens += usage.input_tokens
             record.output_tokens += usage.output_tokens
@@ -145,29 +156,27 @@ class Worker:
             )
         return output
 
-    def _after(self, lineup: list[_Turn], turn: _Turn, record: NodeRecord, error: Exception) -> _Turn | None:
-        """Charge the failed attempt, and return whose turn is next."""
+    def _charge(self, turn: _Turn, record: NodeRecord, error: Exception) -> None:
+        """Count the failed attempt, and with it all others of this agent, if its error is none to try again after."""
         record.error = described(error)
         record.spent += 1
-        if isinstance(error, _FINAL):
-            return None
-        if not turn.retry.allows(error):
+        if not isinstance(error, _FINAL) and not turn.retry.allows(error):
             record.spent = turn.until
-        return _turn(lineup, record.spent)
 
     async def _prepare(self, node: str, turn: _Turn, following: _Turn, record: NodeRecord, error: Exception) -> None:
         """Make the failed attempt durable, and wait before the next one of the same agent."""
         run_id, attempt, text = self._context.run_id, record.attempts, message_of(error)
-        if following is not turn:
+        if following.agent is not turn.agent:
             self._observers.emit(
                 NodeFailed(run_id=run_id, node=node, attempt=attempt, error=text, fallback=following.agent.name)
             )
             await self._checkpointer.save()
             return
-        delay = turn.retry.delay(record.spent - turn.since)
+        delay = turn.retry.delay(record.spent - turn.since, error)
         self._observers.emit(NodeRetried(run_id=run_id, node=node, attempt=attempt, error=text, delay=delay))
         await self._checkpointer.save()
-        await asyncio.sleep(delay)
+        with node_call(run_id, node, turn.agent.name):  # so that whoever records the wait knows whose it is
+            await asyncio.sleep(delay)
 
     async def _failure(
         self, agent: Agent, stored: Mapping[str, JSONValue], record: NodeRecord, error: Exception
@@ -194,20 +203,17 @@ class _Turn(NamedTuple):
     until: int
 
 
-def _lineup(agent: Agent, settings: Settings) -> list[_Turn]:
-    """Return who is called for a node, one after another: the agent, its fallback, the fallback's fallback."""
-    narrowed = settings.narrowed(agent.timeout, agent.retry)
-    lineup: list[_Turn] = []
+def _turn(agent: Agent, settings: Settings, spent: int) -> _Turn | None:
+    """Return whose turn it is for a node, one after another: the agent, its fallback, the fallback's fallback."""
+    narrowed, since = settings.narrowed(agent.timeout, agent.retry), 0
     for candidate in agent.lineup():
         if candidate is not agent:
             narrowed = replace(settings, retry=_ONCE).narrowed(candidate.timeout, candidate.retry)
-        since = lineup[-1].until if lineup else 0
-        lineup.append(_Turn(candidate, narrowed.timeout, narrowed.retry, since, since + narrowed.retry.max_attempts))
-    return lineup
-
-
-def _turn(lineup: list[_Turn], spent: int) -> _Turn | None:
-    return next((turn for turn in lineup if spent < turn.until), None)
+        until = since + narrowed.retry.max_attempts
+        if spent < until:
+            return _Turn(candidate, narrowed.timeout, narrowed.retry, since, until)
+        since = until
+    return None
 
 
 _ONCE = RetryPolicy(max_attempts=1)

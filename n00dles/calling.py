@@ -17,7 +17,17 @@ from .providers import LLMResponse
 from .serialization import JSONValue, adapter, check_declared, dumps, restore, to_stored
 from .threads import call_in_thread
 
-__all__ = ["BodyThreads", "Usage", "call", "check_output", "check_ready", "checked_arguments", "user_prompt"]
+__all__ = [
+    "BodyThreads",
+    "Usage",
+    "answer_from",
+    "call",
+    "check_output",
+    "check_ready",
+    "checked_arguments",
+    "stored_output",
+    "user_prompt",
+]
 
 _MAX_THREADS = 256
 
@@ -87,6 +97,11 @@ async def call(
         output = await call_in_thread(threads.executor, partial(agent.fn, **arguments), keep_result=True)
         if inspect.isawaitable(output):
             output = await output
+    return stored_output(agent, output)
+
+
+def stored_output(agent: Agent, output: Any) -> JSONValue:
+    """Return what a node has returned in stored form. Raises `AgentOutputError`, or `SerializationError`."""
     try:
         converted = to_stored(output)
     except SerializationError as error:
@@ -120,13 +135,18 @@ async def _ask_model(agent: Agent, stored: Mapping[str, JSONValue], usage: Usage
         usage.add(error)
         raise
     usage.add(response)
+    return answer_from(agent, response.content)
+
+
+def answer_from(agent: Agent, content: str) -> Any:
+    """Return what a model's text says, as the agent declares it. Raises `AgentOutputError`."""
     if agent.returns is str:
-        return response.content
+        return content
     declared = adapter(agent.returns)
     try:
-        answer = declared.validate_json(_without_fence(response.content), by_alias=True, by_name=True)
+        answer = declared.validate_json(_without_fence(content), by_alias=True, by_name=True)
     except ValidationError as error:
-        raise AgentOutputError(agent.name, response.content, error) from error
+        raise AgentOutputError(agent.name, content, error) from error
     # A model can only answer in JSON, and its declared type brings a date or an enum back from that.
     return answer if isinstance(answer, BaseModel) else declared.dump_python(answer, mode="json")
 

@@ -19,7 +19,7 @@ from .errors import (
     StoreVersionError,
     described,
 )
-from .events import CheckpointSaved, CheckpointSaving, Observers
+from .events import CheckpointFailed, CheckpointSaved, CheckpointSaving, Observers
 from .stores.base import StateStore
 
 __all__ = ["Checkpointer"]
@@ -45,7 +45,7 @@ class Checkpointer:
         self._lock = asyncio.Lock()
         self._wanted = 0
         self._done = 0
-        self._started = time.monotonic()
+        self._started = time.monotonic_ns()
         self._elapsed_before = context.elapsed_ms
 
     async def save(self) -> None:
@@ -69,22 +69,33 @@ class Checkpointer:
 
     async def _save_now(self) -> None:
         context = self._context
-        nodes, serial, revision = context.unsaved, context.serial, context.revision
-        context.elapsed_ms = self._elapsed_before + (time.monotonic() - self._started) * 1000
+        nodes = context.unsaved if self._observers else ()
+        serial, revision = context.serial, context.revision
+        context.elapsed_ms = self._elapsed_before + (time.monotonic_ns() - self._started) // 1000 / 1000
         if self._observers:
             self._observers.emit(CheckpointSaving(run_id=context.run_id, nodes=nodes, revision=revision))
         try:
-            await self._store.save(context.run_id, context)
+            await self._hand_over(nodes, revision)
         except Exception as error:
             if not _is_transient(error):
                 raise
-            await self._save_again()
+            await self._save_again(nodes, revision)
         # A foreign store does not say what it has written; it was handed the whole context.
         context.mark_saved(serial)
         if self._observers:
             self._observers.emit(CheckpointSaved(run_id=context.run_id, nodes=nodes, revision=context.revision))
 
-    async def _save_again(self) -> None:
+    async def _hand_over(self, nodes: tuple[str, ...], revision: int) -> None:
+        run_id = self._context.run_id
+        try:
+            await self._store.save(run_id, self._context)
+        except Exception as error:
+            self._observers.emit(
+                CheckpointFailed(run_id=run_id, nodes=nodes, revision=revision, error=described(error))
+            )
+            raise
+
+    async def _save_again(self, nodes: tuple[str, ...], revision: int) -> None:
         run_id = self._context.run_id
         await asyncio.sleep(_FIRST_DELAY)
         try:
@@ -95,7 +106,7 @@ class Checkpointer:
                 reraise=True,
             ):
                 with attempt:
-                    await self._store.save(run_id, self._context)
+                    await self._hand_over(nodes, revision)
         except N00dlesError:
             raise
         except Exception as error:

@@ -9,9 +9,12 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import get_args
 
-from . import runs_command
+from . import runs_command, worker_command
 from .errors import ConfigurationError, N00dlesError, RunLockedError
+from .records import Status
 from .stores.urls import DEFAULT_URL
 
 __all__ = ["build_parser", "main"]
@@ -27,11 +30,15 @@ exit codes:
 
 _ENVIRONMENT = """
 environment:
-  N00DLES_STORE    the store, unless --store names one
-  N00DLES_DEBUG=1  print the traceback of an error
+  N00DLES_STORE      the store, unless --store names one
+  N00DLES_RETENTION  how old a finished run becomes before prune removes it
+  N00DLES_DEBUG=1    print the traceback of an error
 """
 
+DEFAULT_RETENTION = "30d"
+
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_MOST_DIGITS = 12
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A terminal that cannot show a character is no reason to fail.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    options = build_parser().parse_args(arguments)
+    options = _parsed(arguments)
     try:
         code: int = options.command(options)
         sys.stdout.flush()
@@ -57,6 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"n00dles: {type(error).__name__}: {_in_one_line(error)}", file=sys.stderr)
         return USAGE if isinstance(error, ConfigurationError) else FAILED
     return code
+
+
+def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = build_parser()
+    options, rest = parser.parse_known_args(arguments)
+    if rest and (not hasattr(options, "inputs") or any(text.startswith("-") for text in rest)):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        # argparse takes no positional arguments behind an option, if it has had some before it.
+        options.inputs += rest
+    return options
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -76,6 +94,8 @@ def build_parser() -> argparse.ArgumentParser:
     commands = runs.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in (_add_list, _add_show, _add_resume, _add_delete, _add_prune):
         add(commands)
+    _add_submit(groups)
+    _add_worker(groups)
     return parser
 
 
@@ -87,7 +107,7 @@ def _add_list(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "  n00dles runs list --status failed --limit 20\n"
         "  n00dles runs list --store sqlite:////var/lib/app/runs.db --json\n",
     )
-    parser.add_argument("--status", choices=("running", "finished", "failed"), help="only runs of this status")
+    parser.add_argument("--status", choices=get_args(Status), help="only runs of this status")
     parser.add_argument("--limit", type=_positive, metavar="N", help="at most N runs (default: all)")
     _add_json(parser)
     parser.set_defaults(command=runs_command.list_runs)
@@ -146,18 +166,73 @@ def _add_prune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = _store_parser(
         commands,
         "prune",
-        "Remove the finished runs that were last updated longer ago than a given time. Running and failed ones stay.",
-        "  n00dles runs prune --older-than 30d --dry-run\n  n00dles runs prune --older-than 12h\n",
+        "Remove the finished runs that were last updated longer ago than a given time. Others stay.",
+        "  n00dles runs prune --dry-run\n  n00dles runs prune --older-than 12h\n",
     )
     parser.add_argument(
         "--older-than",
         type=_duration,
-        required=True,
+        default=os.environ.get("N00DLES_RETENTION") or DEFAULT_RETENTION,
         metavar="TIME",
-        help="a whole number and a unit: s, m, h or d, as in 30d",
+        help=f"a whole number and a unit: s, m, h or d (default: $N00DLES_RETENTION, else {DEFAULT_RETENTION})",
     )
     parser.add_argument("--dry-run", action="store_true", help="only say which runs would be removed")
     parser.set_defaults(command=runs_command.prune_runs)
+
+
+def _add_submit(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        groups,
+        "submit",
+        "Store a run for a worker to start, and print its id. The inputs are checked first. With --run-id, a "
+        "submission whose outcome is not known may be repeated: the run is stored once.",
+        "  n00dles submit app.flows:content_pipeline topic='agentic search'\n"
+        "  n00dles submit app/flows.py:content_pipeline --run-id order-17 topic=noodles depth:=3\n",
+    )
+    parser.add_argument("pipeline", metavar="PIPELINE", help="package.module:name or path/to/file.py:name")
+    parser.add_argument("inputs", metavar="NAME=TEXT|NAME:=JSON", nargs="*", help="an input of the run")
+    parser.add_argument("--run-id", metavar="RUN_ID", help="the id of the run (default: a new one)")
+    parser.set_defaults(command=worker_command.submit_run)
+
+
+def _add_worker(groups: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = _store_parser(
+        groups,
+        "worker",
+        "Work on the runs of these pipelines: those that wait to be started, and those whose worker is gone. Start as "
+        "many workers as you like. SIGTERM, or Ctrl-C, lets the runs under way finish, and ends the worker; a second "
+        "one ends it at once, as a kill would. A line is printed for each run.",
+        "  n00dles worker app.flows:content_pipeline --store sqlite:////var/lib/app/runs.db\n"
+        "  n00dles worker app.flows:content_pipeline app.flows:triage --concurrency 4 --drain-timeout 2m\n"
+        "  n00dles worker app/flows.py:content_pipeline --until-idle --json\n",
+    )
+    parser.add_argument("pipelines", metavar="PIPELINE", nargs="+", help="package.module:name or path/to/file.py:name")
+    parser.add_argument(
+        "--concurrency", type=_positive, default=8, metavar="N", help="work on at most N runs at a time (default: 8)"
+    )
+    parser.add_argument(
+        "--drain-timeout",
+        type=_wait,
+        default=25.0,
+        metavar="TIME",
+        help="after SIGTERM, release what has not finished in this time: seconds, or with a unit (default: 25)",
+    )
+    parser.add_argument(
+        "--lease-ttl",
+        type=_wait,
+        metavar="TIME",
+        help="how long a run stays locked after its worker was last heard of, where its death is not seen at once "
+        "(default: 30, or what the program configures)",
+    )
+    parser.add_argument(
+        "--heartbeat",
+        type=Path,
+        metavar="FILE",
+        help="touch this file every 5 s while the worker is not stuck, for a liveness probe",
+    )
+    parser.add_argument("--until-idle", action="store_true", help="end when there is nothing to do")
+    parser.add_argument("--json", action="store_true", help="print a JSON object a line, for other programs")
+    parser.set_defaults(command=worker_command.work)
 
 
 def _parser(
@@ -211,6 +286,8 @@ def _duration(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time: write a whole number and a unit (s, m, h, d), as in 30d"
         )
+    if len(match[1]) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"that is no time: it has {len(match[1])} digits")
     return float(int(match[1]) * _SECONDS[match[2]])
 
 

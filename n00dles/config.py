@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .errors import ConfigurationError
@@ -11,13 +12,15 @@ from .events import Observer
 from .stores.base import StateStore
 from .stores.urls import DEFAULT_URL, open_store
 
-__all__ = ["configure", "default_observers", "default_store", "lease_ttl"]
+__all__ = ["configure", "default_observers", "default_store", "lease_ttl", "own_defaults", "reopen_default_store"]
 
 
 class _Defaults:
     store: StateStore | None = None
     observers: tuple[Observer, ...] = ()
     lease_ttl: float = 30.0
+    is_configured = False
+    """Whether somebody has chosen the store. If not, it is the one in the working folder."""
 
 
 def configure(
@@ -33,6 +36,7 @@ def configure(
     """
     if state_store is not None:
         _Defaults.store = open_store(state_store)
+        _Defaults.is_configured = True
     if observers is not None:
         _Defaults.observers = tuple(observers)
     if lease_ttl is not None:
@@ -46,6 +50,28 @@ def default_store() -> StateStore:
     if _Defaults.store is None:
         _Defaults.store = open_store(DEFAULT_URL)
     return _Defaults.store
+
+
+@contextmanager
+def own_defaults(*, state_store: Any) -> Iterator[None]:
+    """Let a test have a default store of its own, and configure what it likes; afterwards all is as it was before."""
+    before = _Defaults.store, _Defaults.observers, _Defaults.lease_ttl, _Defaults.is_configured
+    configure(state_store=state_store)
+    try:
+        yield
+    finally:
+        _Defaults.store, _Defaults.observers, _Defaults.lease_ttl, _Defaults.is_configured = before
+
+
+def reopen_default_store() -> StateStore | None:
+    """Return the store in the working folder if it was used since the last call, and have the next use open it anew.
+
+    None where a store was configured, or none was used: so a test runner finds the test that has left runs there.
+    """
+    if _Defaults.is_configured:
+        return None
+    used, _Defaults.store = _Defaults.store, None
+    return used
 
 
 def default_observers() -> tuple[Observer, ...]:

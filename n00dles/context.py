@@ -6,9 +6,9 @@ resumed run cannot see anything else than an undisturbed one.
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, Self, cast, get_args
@@ -26,8 +26,7 @@ SCHEMA = 1
 class _Outputs(dict[str, JSONValue]):
     """A dict, so that any encoder takes it, into which outputs come by `put` alone."""
 
-    def put(self, node: str, stored: JSONValue) -> None:
-        super().__setitem__(node, stored)
+    put = dict.__setitem__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored_outputs, (dict(self),)
@@ -69,7 +68,7 @@ class PipelineContext:
         self.run_id = run_id
         self.inputs: dict[str, Any] = stored_inputs(inputs)
         self.revision = revision
-        self.incarnation = incarnation or uuid.uuid4().hex
+        self.incarnation = incarnation or secrets.token_hex(16)
         self.pipeline: str | None = None
         self.status: Status = "running"
         self.lives = 0
@@ -90,8 +89,7 @@ class PipelineContext:
         self._snapshots = 0
         self.saved_snapshot = 0
         # Names this object's saves, so that they are told from those of another worker with the same revision.
-        self._writer = uuid.uuid4().hex
-        self._saves = 0
+        self._writer = secrets.token_hex(16)
         self._in_doubt: SaveBatch | None = None
         self.handle: Any = None
         # A store may take its snapshot in a worker thread while nodes complete in the event loop.
@@ -109,7 +107,7 @@ class PipelineContext:
         return {name: value for name, value in vars(self).items() if name not in ("_lock", "_writer", "_in_doubt")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.Lock(), _writer=uuid.uuid4().hex, _in_doubt=None, is_new=False)
+        vars(self).update(state, _lock=threading.Lock(), _writer=secrets.token_hex(16), _in_doubt=None, is_new=False)
 
     @property
     def completed(self) -> Mapping[str, JSONValue]:
@@ -201,36 +199,27 @@ class PipelineContext:
         with self._lock:
             self.updated_at = time.time()
             self._snapshots += 1
+            # By position: a save is where a run spends its time, and names take three times as long.
             return SaveBatch(
-                save_id="",
-                revision=self.revision,
-                incarnation=self.incarnation,
-                head=self._head(),
-                completed=len(self._completed),
-                outputs=tuple([self._stored_output(node) for node in self._unsaved]),
-                signature=None if self._signature_saved else dumps(list(self._signature)),
-                serial=self._serial,
-                number=self._snapshots,
+                f"{self._writer}-{self._snapshots}",
+                self.revision,
+                self.incarnation,
+                self._head(),
+                len(self._completed),
+                tuple([self._stored_output(node) for node in self._unsaved]),
+                None if self._signature_saved else dumps(list(self._signature)),
+                self._serial,
+                self._snapshots,
             )
 
     def begin_save(self, snapshot: SaveBatch | None = None) -> SaveBatch:
         """Return what to write now (by default, all that is new). It is in doubt until it is acknowledged."""
-        content = snapshot or self.snapshot()
+        batch = snapshot or self.snapshot()
         with self._lock:
-            self._saves += 1
-            # Built anew, for a save is where a run spends its time, and `_replace` costs three times as much.
-            self._in_doubt = SaveBatch(
-                f"{self._writer}-{self._saves}",
-                self.revision,
-                self.incarnation,
-                content.head,
-                content.completed,
-                content.outputs,
-                content.signature,
-                content.serial,
-                content.number,
-            )
-            return self._in_doubt
+            if batch.revision != self.revision or batch.incarnation != self.incarnation:  # saved since then
+                batch = batch._replace(revision=self.revision, incarnation=self.incarnation)
+            self._in_doubt = batch
+            return batch
 
     def acknowledge(self, batch: SaveBatch) -> None:
         """Note that the store holds `batch`; what completed since then stays for the next save."""
@@ -240,18 +229,22 @@ class PipelineContext:
             self._in_doubt = None
             if batch.signature is not None and batch.signature == dumps(list(self._signature)):
                 self._signature_saved = True
-        self.mark_saved(batch.serial)
+            self._forget_unsaved(batch.serial)
 
     def mark_saved(self, serial: int) -> None:
         """Note that every checkpoint up to `serial` is durable."""
-        if not self._unsaved:
-            return
-        with self._lock:
-            self._unsaved = {node: at for node, at in self._unsaved.items() if at > serial}
+        if self._unsaved:
+            with self._lock:
+                self._forget_unsaved(serial)
+
+    def _forget_unsaved(self, serial: int) -> None:
+        is_all = serial == self._serial
+        self._unsaved = {} if is_all else {node: at for node, at in self._unsaved.items() if at > serial}
 
     def _stored_output(self, node: str) -> StoredOutput:
-        record = self.nodes[node].copy() if node in self.nodes else NodeRecord()
-        return StoredOutput(node, self._positions[node], dumps(self._completed[node]), record)
+        record = self.nodes.get(node)
+        copy = NodeRecord() if record is None else record.copy()
+        return StoredOutput(node, self._positions[node], dumps(self._completed[node]), copy)
 
     def _head(self) -> RunHead:
         return RunHead(

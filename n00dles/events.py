@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 __all__ = [
     "BranchRouted",
+    "CheckpointFailed",
     "CheckpointSaved",
     "CheckpointSaving",
     "Event",
@@ -43,13 +44,18 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
-    """A life of a run begins: its record is loaded, no node has been started. `life` counts from 1."""
+    """A life of a run begins: its record is loaded, no node has been started. `life` counts from 1.
+
+    `store` is how the store prints itself, without passwords; `incarnation` tells the run from others of its id.
+    """
 
     name: ClassVar[str] = "run_started"
 
     pipeline: str
     life: int
     completed: tuple[str, ...]
+    store: str = field(default="", compare=False)
+    incarnation: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +149,17 @@ class CheckpointSaved(Event):
 
     nodes: tuple[str, ...]
     revision: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointFailed(Event):
+    """The store has not acknowledged a save. If the fault may pass, it is tried again; else the run fails with it."""
+
+    name: ClassVar[str] = "checkpoint_failed"
+
+    nodes: tuple[str, ...]
+    revision: int
+    error: str
 
 
 @dataclass(frozen=True, kw_only=True)

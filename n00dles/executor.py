@@ -38,17 +38,28 @@ class Execution:
 
     Only nodes have records. What a group, a branch or a nested pipeline gave follows from those, so there is nothing
     that could be saved a step later than they are.
+
+    A body that calls sys.exit() ends the process, as it does elsewhere; with `outlives_exits`, as in a worker that has
+    other runs, it is an error of its node.
     """
 
     def __init__(
-        self, pipeline: Pipeline, wiring: Wiring, context: PipelineContext, store: StateStore, observers: Observers
+        self,
+        pipeline: Pipeline,
+        wiring: Wiring,
+        context: PipelineContext,
+        store: StateStore,
+        observers: Observers,
+        *,
+        outlives_exits: bool = False,
     ) -> None:
         self._pipeline = pipeline
         self._wiring = wiring
         self._context = context
         self._observers = observers
+        self._store = store
         self._checkpointer = Checkpointer(store, context, observers)
-        self._worker = Worker(context, self._checkpointer, observers, wiring)
+        self._worker = Worker(context, self._checkpointer, observers, wiring, outlives_exits=outlives_exits)
         self._composites: dict[str, JSONValue] = {}
         self._routes: dict[Branch, Step] = {}
         self._opening = asyncio.Lock()
@@ -67,6 +78,8 @@ class Execution:
                 pipeline=self._pipeline.name,
                 life=context.lives if context.is_new else context.lives + 1,
                 completed=tuple(context.order),
+                store=repr(self._store),
+                incarnation=context.incarnation,
             )
         )
         try:
@@ -89,14 +102,16 @@ class Execution:
         observers.emit(RunFinished(run_id=context.run_id, calls=self._worker.calls))
         return self._typed(self._pipeline, output)
 
-    async def _step(self, step: Step, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
+    def _step(
+        self, step: Step, previous: JSONValue, settings: Settings, is_last: IsLast
+    ) -> Coroutine[Any, Any, JSONValue]:
         if isinstance(step, Agent):
-            return await self._agent_step(step, previous, settings, is_last)
+            return self._agent_step(step, previous, settings, is_last)
         if isinstance(step, Parallel):
-            return await self._parallel_step(step, previous, settings, is_last)
+            return self._parallel_step(step, previous, settings, is_last)
         if isinstance(step, Branch):
-            return await self._branch_step(step, previous, settings, is_last)
-        return await self._pipeline_step(cast(Pipeline, step), previous, settings, is_last)
+            return self._branch_step(step, previous, settings, is_last)
+        return self._pipeline_step(cast(Pipeline, step), previous, settings, is_last)
 
     async def _agent_step(self, agent: Agent, previous: JSONValue, settings: Settings, is_last: IsLast) -> JSONValue:
         context = self._context

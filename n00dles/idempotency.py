@@ -13,11 +13,11 @@ from contextvars import ContextVar
 from .errors import N00dlesError
 from .serialization import dumps
 
-__all__ = ["current_idempotency_key", "idempotency_key", "node_call"]
+__all__ = ["current_agent", "current_idempotency_key", "current_node", "idempotency_key", "node_call"]
 
 _NAMESPACE = uuid.UUID("5f3c1c1e-6f0e-5d3b-9a51-6e3030646c65")
 
-_call: ContextVar[tuple[str, str] | None] = ContextVar("n00dles_call", default=None)
+_call: ContextVar[tuple[str, str, str] | None] = ContextVar("n00dles_call", default=None)
 
 
 def idempotency_key(purpose: str = "") -> str:
@@ -44,14 +44,29 @@ def idempotency_key(purpose: str = "") -> str:
 def current_idempotency_key(purpose: str = "") -> str | None:
     """Like `idempotency_key`, for providers, which may also be called outside a run: None there."""
     call = _call.get()
-    return None if call is None else str(uuid.uuid5(_NAMESPACE, dumps([*call, purpose])))
+    return None if call is None else str(uuid.uuid5(_NAMESPACE, dumps([*call[:2], purpose])))
+
+
+def current_node() -> str | None:
+    """Return the name of the node whose call this is, or None outside a run: for mocks that answer by node."""
+    call = _call.get()
+    return None if call is None else call[1]
+
+
+def current_agent() -> str | None:
+    """Return the name of the agent that is called, or None outside a run: the node's own, or that of its fallback."""
+    call = _call.get()
+    return None if call is None else call[2]
 
 
 class node_call:  # noqa: N801 - used as a function in a with statement
-    """Say that what happens in the `with` block is a call of `node` in the run; the executor's side of the key."""
+    """Say that what happens in the `with` block is a call of `node` in the run; the executor's side of the key.
 
-    def __init__(self, run_id: str, node: str) -> None:
-        self._call = (run_id, node)
+    `agent` is the one that is called: the node's own, or a fallback of another name.
+    """
+
+    def __init__(self, run_id: str, node: str, agent: str) -> None:
+        self._call = (run_id, node, agent)
 
     def __enter__(self) -> None:
         self._token = _call.set(self._call)

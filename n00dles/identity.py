@@ -16,6 +16,7 @@ from typing import Any
 from .context import PipelineContext
 from .errors import InputsChangedError, PipelineChangedError
 from .pipeline import Branch, Pipeline, Step
+from .serialization import dumps
 
 __all__ = ["check_inputs_unchanged", "check_pipeline_unchanged"]
 
@@ -43,6 +44,8 @@ def check_pipeline_unchanged(context: PipelineContext, pipeline: Pipeline) -> No
     """
     if context.pipeline not in (None, pipeline.name) and pipeline.has_own_name:
         raise _changed(context, f"it belongs to pipeline {context.pipeline!r}, and is resumed with {pipeline.name!r}")
+    if not context.completed:
+        return
     names = {agent.name for agent in pipeline.agents()}
     unknown = next((node for node in context.completed if node not in names), None)
     if unknown is not None:
@@ -175,4 +178,6 @@ def _cut(text: str, start: int, length: int) -> str:
 
 def _same(one: Any, other: Any) -> bool:
     """Whether two JSON values are the same text: Python says that 1, 1.0 and True are equal, and 0.0 and -0.0."""
+    if dumps(one) == dumps(other):
+        return True
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 __all__ = ["NodeRecord", "RunHead", "SaveBatch", "Status", "StoredOutput", "StoredRevision"]
 
-Status = Literal["running", "finished", "failed"]
+Status = Literal["waiting", "running", "finished", "failed"]
+"""A run is waiting from its submission to its first life. One that is running and that nobody holds was interrupted."""
 
 
 @dataclass(slots=True)

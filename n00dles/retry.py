@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from .errors import PipelineBuildError
+from .retry_after import retry_after
 
 __all__ = ["RetryPolicy", "retry_policy"]
 
@@ -14,10 +15,14 @@ __all__ = ["RetryPolicy", "retry_policy"]
 class RetryPolicy:
     """At most `max_attempts` calls of a node, with exponential back-off between them.
 
-    The n-th wait is `base_delay * 2 ** (n - 1)` seconds, at most `max_delay`, plus up to 10 % with `jitter`. Only
-    `retryable_exceptions` are tried again; a missing key or an output that cannot be stored never is. Attempts count
-    over all lives of a run, as far as they were saved: a process that dies does not start them anew, and only the call
-    that its death has cut short is not counted.
+    The n-th wait is `base_delay * 2 ** (n - 1)` seconds, at most `max_delay`. Where the error says how long to wait, as
+    a provider's `retry-after` does, it is at least that long, also beyond `max_delay`, but no header is waited for
+    longer than 60 seconds. With `jitter`, up to 10 % is added. The next attempt's `timeout` begins after the wait.
+
+    Only `retryable_exceptions` are tried again; a missing key or an output that cannot be stored never is. Attempts
+    count over all lives of a run, as far as they were saved: a process that dies does not start them anew, and only the
+    call that its death has cut short is not counted. The wait itself is not stored: a run that is resumed
+    tries again at once.
     """
 
     max_attempts: int = 3
@@ -32,9 +37,11 @@ class RetryPolicy:
         if self.base_delay < 0 or self.max_delay < 0:
             raise PipelineBuildError("the delays of a RetryPolicy are seconds, and cannot be negative.")
 
-    def delay(self, failed_attempts: int) -> float:
-        """Seconds to wait after so many failed attempts."""
+    def delay(self, failed_attempts: int, error: BaseException | None = None) -> float:
+        """Seconds to wait after so many failed attempts, the last of which has ended with `error`."""
         delay = min(self.base_delay * 2.0 ** min(failed_attempts - 1, 64), self.max_delay)
+        if error is not None:
+            delay = max(delay, retry_after(error))
         return delay + (random.uniform(0, delay * 0.1) if self.jitter else 0.0)  # noqa: S311 - no secret
 
     def allows(self, error: Exception) -> bool:

@@ -72,10 +72,10 @@ class TimeLimit:
         self._task.cancel()
 
     def __enter__(self) -> Self:
-        task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        task = asyncio.current_task(loop)
         if task is None:
             raise RuntimeError("a time limit needs a task")
-        loop = task.get_loop()
         self._task = task
         self._cancelling = task.cancelling()
         self.deadline = loop.time() + self._seconds

@@ -11,7 +11,7 @@ from ..errors import AnswerError, ConfigurationError
 from .base import LLMResponse
 from .loop_clients import LoopClients
 from .schemas import AnswerSchema
-from .sdk import refuse_http_client, require_model, require_sdk, with_idempotency_key
+from .sdk import refuse_http_client, require_model, require_sdk, with_call_headers
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
@@ -94,7 +94,7 @@ class AnthropicProvider:
             request |= _structured(shape)
         started = time.perf_counter()
         async with self._clients.borrow() as client:
-            message: Message = await client.messages.create(**request, **with_idempotency_key(options))
+            message: Message = await client.messages.create(**request, **with_call_headers(options))
         response = _response(message, model, (time.perf_counter() - started) * 1000)
         return response if shape is None else response.model_copy(update={"content": shape.unwrap(response.content)})
 

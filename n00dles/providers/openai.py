@@ -10,7 +10,7 @@ from ..errors import AnswerError, ConfigurationError
 from .base import LLMResponse
 from .loop_clients import LoopClients
 from .schemas import AnswerSchema
-from .sdk import refuse_http_client, require_model, require_sdk, with_idempotency_key
+from .sdk import refuse_http_client, require_model, require_sdk, with_call_headers
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -83,9 +83,7 @@ class OpenAIProvider:
             }
         started = time.perf_counter()
         async with self._clients.borrow() as client:
-            completion: ChatCompletion = await client.chat.completions.create(
-                **request, **with_idempotency_key(options)
-            )
+            completion: ChatCompletion = await client.chat.completions.create(**request, **with_call_headers(options))
         response = _response(completion, model, (time.perf_counter() - started) * 1000)
         return response if shape is None else response.model_copy(update={"content": shape.unwrap(response.content)})
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import quote
 
 from ..errors import ConfigurationError
-from ..idempotency import current_idempotency_key
+from ..idempotency import current_agent, current_idempotency_key, current_node
 
-__all__ = ["refuse_http_client", "require_model", "require_sdk", "with_idempotency_key"]
+__all__ = ["refuse_http_client", "require_model", "require_sdk", "with_call_headers"]
 
 
 def require_sdk(name: str) -> None:
@@ -36,9 +38,19 @@ def refuse_http_client(provider: str, options: Mapping[str, Any]) -> None:
         )
 
 
-def with_idempotency_key(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options of an SDK call with the node's key in its header, unless the caller has set one."""
-    key = current_idempotency_key()
-    if key is None:
+def with_call_headers(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of an SDK call with the node's idempotency key in its header, unless the caller has set one.
+
+    While `N00DLES_LLM_CONTROL` is set, as the fake server of `n00dles_testing` has it, the node's name goes along in
+    `N00dles-Node`, and that of a fallback which is called for it in `N00dles-Agent`, percent-encoded. A real provider
+    is told nothing of it.
+    """
+    key, node = current_idempotency_key(), current_node()
+    if key is None or node is None:
         return options
-    return {**options, "extra_headers": {"Idempotency-Key": key, **(options.get("extra_headers") or {})}}
+    headers = {"Idempotency-Key": key}
+    if "N00DLES_LLM_CONTROL" in os.environ:
+        headers["N00dles-Node"] = quote(node)
+        if (agent := current_agent()) is not None and agent != node:
+            headers["N00dles-Agent"] = quote(agent)
+    return {**options, "extra_headers": {**headers, **(options.get("extra_headers") or {})}}

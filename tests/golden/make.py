@@ -157,7 +157,7 @@ async def expectation(form: Format, folder: Path, run_id: str) -> dict[str, Any]
     result = await aresume(FLOWS[flow], run_id, store=store, observers=[observe])
     keys = {}
     for node in called:
-        with idempotency.node_call(run_id, node):
+        with idempotency.node_call(run_id, node, node):
             keys[node] = idempotency.idempotency_key()
     return {**expected, "called": called, "output": result.output, "total_tokens": result.total_tokens, "keys": keys}
 

@@ -105,7 +105,7 @@ def test_list_shows_the_last_updated_run_first(url: str, capsys: pytest.CaptureF
 
     lines = capsys.readouterr().out.splitlines()
     assert code == 0
-    assert lines[0].split() == ["RUN", "ID", "PIPELINE", "STATUS", "NODES", "STARTED", "UPDATED"]
+    assert lines[0].split() == ["RUN", "ID", "PIPELINE", "STATUS", "NODES", "STARTED", "UPDATED", "HELD", "BY"]
     assert [re.split(r"  +", line)[:4] for line in lines[1:]] == [
         ["bad id\N{REPLACEMENT CHARACTER}[31m", "content", "failed", "0"],
         ["half", "content", "running", "1"],
@@ -351,6 +351,29 @@ def test_prune_removes_old_finished_runs_only(url: str, capsys: pytest.CaptureFi
     assert stored_runs(url) == ["bad id\x1b[31m", "half"]
 
 
+@pytest.mark.parametrize(("retention", "removed"), [(None, "old\n"), ("41d", ""), ("39d", "old\n")])
+def test_prune_goes_by_the_retention(
+    retention: str | None, removed: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if retention is not None:
+        monkeypatch.setenv("N00DLES_RETENTION", retention)
+
+    assert main(["runs", "prune", "--store", url]) == 0
+    assert capsys.readouterr().out == removed
+
+
+def test_a_retention_that_is_no_time_is_refused(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("N00DLES_RETENTION", "a month")
+
+    with pytest.raises(SystemExit, match="2"):
+        main(["runs", "prune", "--store", url])
+
+    assert "argument --older-than: 'a month' is no time" in capsys.readouterr().err
+    assert "old" in stored_runs(url)
+
+
 def test_prune_keeps_what_is_younger(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["runs", "prune", "--older-than", "41d", "--store", url])
 
@@ -362,9 +385,9 @@ def test_prune_keeps_what_is_younger(url: str, capsys: pytest.CaptureFixture[str
     ("arguments", "complaint"),
     [
         ([], "the following arguments are required: COMMAND"),
-        (["runs", "prune"], "the following arguments are required: --older-than"),
         (["runs", "prune", "--older-than", "30"], "'30' is no time"),
         (["runs", "prune", "--older-than", "-1d"], "expected one argument"),
+        (["runs", "prune", "--older-than", "9" * 400 + "d"], "that is no time: it has 400 digits"),
         (["runs", "list", "--limit", "0"], "'0' is no positive whole number"),
         (["runs", "list", "--status", "lost"], "invalid choice: 'lost'"),
     ],

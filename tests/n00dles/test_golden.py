@@ -159,7 +159,7 @@ def test_a_changed_pipeline_is_refused_by_name(golden: Run) -> None:
 def test_the_idempotency_keys_of_a_golden_run_are_what_they_were(golden: Run) -> None:
     keys = {}
     for node in golden.expected["keys"]:
-        with idempotency.node_call(golden.run_id, node):
+        with idempotency.node_call(golden.run_id, node, node):
             keys[node] = idempotency.idempotency_key()
 
     assert keys == golden.expected["keys"]

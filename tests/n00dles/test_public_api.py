@@ -22,6 +22,8 @@ DESIGNED = [
         "StateStore",
         "InMemoryStateStore",
         "SQLiteStateStore",
+        "PostgresStateStore",
+        "RedisStateStore",
     ),
     *(
         "PipelineFailure",
@@ -76,5 +78,27 @@ def test_an_import_brings_in_nothing_that_a_run_may_not_need(tmp_path: Path) -> 
     loaded = json.loads(python("import json, sys, n00dles; print(json.dumps(sorted(sys.modules)))", cwd=tmp_path))
 
     heavy = {"openai", "anthropic", "pytest", "hypothesis", "httpx", "httpx2", "rich", "click", "jinja2", "respx"}
+    heavy |= {"psycopg", "psycopg_binary", "redis", "opentelemetry"}
     assert heavy.isdisjoint({name.partition(".")[0] for name in loaded})
     assert not any(name.startswith("n00dles_testing") for name in loaded)
+
+
+def test_the_drivers_of_shared_stores_are_needed_by_whoever_opens_one_and_named_then(tmp_path: Path) -> None:
+    code = """
+import asyncio, json, sys
+sys.modules.update(psycopg=None, redis=None)
+from n00dles import *
+from n00dles.stores import open_store
+said = []
+for url in ("postgresql://host/database", "redis://host"):
+    try:
+        asyncio.run(open_store(url).load("r"))
+    except ConfigurationError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+
+    postgres, redis = json.loads(python(code, cwd=tmp_path))
+
+    assert "needs psycopg 3: pip install 'n00dles-testing[postgres]'" in postgres
+    assert "needs the package redis; install it with: pip install 'n00dles-testing[redis]'" in redis

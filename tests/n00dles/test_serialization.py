@@ -6,12 +6,13 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import json
 import uuid
 from collections import OrderedDict, namedtuple
 from typing import Annotated, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import (
     BaseModel,
@@ -178,6 +179,20 @@ def test_a_value_that_contains_itself_is_refused() -> None:
 def test_what_is_no_strict_json_is_not_decoded(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         loads(text)
+
+
+@given(st.text(st.sampled_from('"\\\\/ud80x\x00\n é𝄞'), max_size=12).map(lambda text: f'"{text}'))
+@example('"\\ud800"').via("a lone surrogate")
+@example('"x" ')
+@example('"x"x')
+def test_a_text_is_decoded_as_the_standard_library_decodes_it(text: str) -> None:
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        with pytest.raises(ValueError, match=r"."):
+            loads(text)
+    else:
+        assert loads(text) == expected
 
 
 # Back into a declared type.

@@ -338,7 +338,7 @@ def test_a_save_that_waits_blocks_nobody_else() -> None:
     assert asyncio.run(main()) == ["quick", "slow"]
 
 
-def test_the_events_of_a_save_that_is_tried_again_are_one_pair() -> None:
+def test_the_events_of_a_save_that_is_tried_again_are_one_pair_and_its_faults() -> None:
     store = FaultyStore(["before", "after"])
     seen: list[Event] = []
 
@@ -348,6 +348,8 @@ def test_the_events_of_a_save_that_is_tried_again_are_one_pair() -> None:
         "run_started",
         "node_returned",
         "checkpoint_saving",
+        "checkpoint_failed",
+        "checkpoint_failed",
         "checkpoint_saved",
         "run_finished",
     ]
