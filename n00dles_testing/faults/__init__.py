@@ -16,12 +16,38 @@ from .io_calls import IOCall, Kind, io_call
 from .limits import dying_at_size, limited_files, limited_size
 from .moments import can_fail, can_lose_its_reply, in_transaction, undo
 from .seam import Seam, When
+from .tcp_faults import (
+    Blackhole,
+    CutAfterBytes,
+    CutWhenIdle,
+    Delay,
+    Drip,
+    Fault,
+    LoseReply,
+    LoseRequest,
+    RefuseConnections,
+    Stall,
+)
+from .tcp_proxy import ProxyError, TCPProxy, VacuousFaultError
 
 __all__ = [
     "FAULTS",
+    "Blackhole",
+    "CutAfterBytes",
+    "CutWhenIdle",
+    "Delay",
+    "Drip",
+    "Fault",
     "IOCall",
     "Kind",
+    "LoseReply",
+    "LoseRequest",
+    "ProxyError",
+    "RefuseConnections",
     "Seam",
+    "Stall",
+    "TCPProxy",
+    "VacuousFaultError",
     "When",
     "can_fail",
     "can_lose_its_reply",

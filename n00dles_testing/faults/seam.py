@@ -101,7 +101,8 @@ class Seam:
         for connection in list(self._new_connections):
             with suppress(sqlite3.Error):  # not open yet, or another thread's
                 connection.set_trace_callback(self._statement)
-                self._new_connections.remove(connection)
+                with suppress(ValueError):  # another thread may have been here meanwhile
+                    self._new_connections.remove(connection)
 
     def _statement(self, statement: str) -> None:
         """A statement that SQLite begins, and that Python has not told of: it was called by C."""

@@ -209,3 +209,21 @@ def test_the_kernel_kills_in_the_middle_of_a_write(tmp_path: Path) -> None:
     assert done.returncode == -25
     assert (tmp_path / "aside").stat().st_size == 100
     assert not (tmp_path / "record").exists()
+
+
+def test_two_threads_may_find_a_new_connection_at_the_same_moment(tmp_path: Path) -> None:
+    heard = told_by(
+        """
+class Connection(sqlite3.Connection):
+    def set_trace_callback(self, callback):
+        if threading.current_thread() is threading.main_thread():
+            in_thread(os.getpid)
+        super().set_trace_callback(callback)
+def work():
+    connection = sqlite3.connect(folder / "x.db", factory=Connection, check_same_thread=False, isolation_level=None)
+    functools.partial(connection.execute, "CREATE TABLE t (a)")()
+print(json.dumps([line for line in heard_in(work) if line.endswith("before")]))""",
+        tmp_path,
+    )
+
+    assert heard == ["1 sqlite3.connect before", "2 sqlite3 statement before"]
