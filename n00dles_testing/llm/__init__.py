@@ -10,7 +10,7 @@ Replies are made up from the request (always the same for the same one), or come
 
 from __future__ import annotations
 
-from .calls import LLMCall, Reply
+from .calls import LLMCall, Reply, ToolCall
 from .client import LLMServer, ScriptError, arm_kill
 
-__all__ = ["LLMCall", "LLMServer", "Reply", "ScriptError", "arm_kill"]
+__all__ = ["LLMCall", "LLMServer", "Reply", "ScriptError", "ToolCall", "arm_kill"]

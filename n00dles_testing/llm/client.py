@@ -34,16 +34,19 @@ class LLMServer:
     entry that fits answers, and a request that none fits gets HTTP 400; `automatic=True` makes up a reply then. Leaving
     the `with` block raises `ScriptError` if a request had no reply or an entry was not used.
 
-    The server ends with this process, however that ends. It listens on the loopback interface only.
+    The server ends with this process, however that ends. It listens on the loopback interface only, on `port`, or on a
+    free one.
     """
 
-    def __init__(self, script: Sequence[str | Reply] | None = None, *, automatic: bool | None = None) -> None:
+    def __init__(
+        self, script: Sequence[str | Reply] | None = None, *, automatic: bool | None = None, port: int = 0
+    ) -> None:
         self._script = [Reply.of(entry) for entry in script or ()]
         self._strict = script is not None
         self._automatic = script is None if automatic is None else automatic
         self._secret = secrets.token_hex(8)
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self._port = port
         self._channels: set[str] = set()
 
     def start(self) -> None:
@@ -55,6 +58,7 @@ class LLMServer:
             "secret": self._secret,
             "script": [reply.to_dict() for reply in self._script],
             "automatic": self._automatic,
+            "port": self._port,
         }
         self._process = subprocess.Popen(
             # -P: a json.py in the working folder must not be taken for the standard one.
@@ -150,24 +154,36 @@ class LLMServer:
 
     def journal(self, channel: str = "") -> list[LLMCall]:
         """Return what was paid, in order. Waits until no reply is on its way."""
-        return [call for call in self._calls(channel) if call.paid]
+        return [call for call in self.calls(channel) if call.paid]
 
     def turned_down(self, channel: str = "") -> list[LLMCall]:
-        """Return the requests that got an HTTP error, in order: scripted ones, and those without a reply."""
-        return [call for call in self._calls(channel) if not call.paid]
+        """Return the requests that were not paid, in order: scripted faults and errors, and those without a reply."""
+        return [call for call in self.calls(channel) if not call.paid]
+
+    def calls(self, channel: str = "") -> list[LLMCall]:
+        """Return all requests, in order, paid or not. Waits until no reply is on its way."""
+        return [LLMCall.from_dict(call) for call in _post(self.control_url(channel), "report", {})["calls"]]
 
     def unused(self, channel: str = "") -> list[Reply]:
         """Return the entries of the script that have not been used as often as they say."""
-        return [Reply(**reply) for reply in _post(self.control_url(channel), "report", {})["unused"]]
+        return [Reply.from_dict(reply) for reply in _post(self.control_url(channel), "report", {})["unused"]]
 
     def verify(self, channel: str = "") -> None:
         """Raise `ScriptError` if a request had no reply, or an entry of the script was not used."""
-        unexpected = [call for call in self.turned_down(channel) if call.unexpected]
+        unexpected = [call for call in self.calls(channel) if call.unexpected]
         unused = self.unused(channel)
         if unexpected:
             raise ScriptError(f"{len(unexpected)} unexpected request(s), the first: {unexpected[0].note}")
         if unused:
             raise ScriptError(f"{len(unused)} entries of the script were not used, the first: {unused[0]!r}")
+
+    def script(self, channel: str, replies: Sequence[Reply] = (), *, automatic: bool = False, name: str = "") -> None:
+        """Append entries to a channel's script. `automatic`: what it does not have is made up.
+
+        `name` is what the script is called in messages.
+        """
+        entries = [reply.to_dict() for reply in replies]
+        _post(self.control_url(channel), "script", {"replies": entries, "automatic": automatic, "name": name})
 
     def reset(self, channel: str = "") -> None:
         """Forget all calls and the armed kill, and start the script anew."""
@@ -176,9 +192,6 @@ class LLMServer:
     def arm_kill(self, pid: int, *, request: int = 1, key: str = "", channel: str = "") -> None:
         """Have the server kill `pid` at a coming request; see the function `arm_kill`."""
         arm_kill(self.control_url(channel), pid, request=request, key=key)
-
-    def _calls(self, channel: str) -> list[LLMCall]:
-        return [LLMCall.from_dict(call) for call in _post(self.control_url(channel), "report", {})["calls"]]
 
 
 def arm_kill(control_url: str, pid: int, *, request: int = 1, key: str = "") -> None:

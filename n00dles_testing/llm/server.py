@@ -3,8 +3,8 @@
 It reads its settings as one line of JSON from stdin, writes its port as one line to stdout, and ends when stdin does,
 or when its parent is gone. It listens on the loopback interface only, and imports nothing but the standard library.
 
-Paths: `/<channel>/v1/chat/completions` and `/<channel>/v1/messages` for clients (the channel may be left out), and
-`/control/<secret>/<channel>/{report,reset,kill}` for tests.
+Paths: `/<channel>/v1/{chat/completions,responses,messages}` for clients (the channel may be left out), and
+`/control/<secret>/<channel>/{report,reset,script,kill}` for tests.
 """
 
 from __future__ import annotations
@@ -17,17 +17,19 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
-from . import delivery
-from .anthropic_shape import AnthropicShape
-from .calls import Reply
+from .calls import LLMCall, Reply
 from .channels import ArmedKill, Channel
-from .openai_shape import OpenAIShape
+from .client_process import client_process
+from .delivery import deliver
+from .faults import Hangs, KillsClient
+from .known_shapes import shape_for
+from .other_requests import advice, answered
 from .replies import ReplySource
-from .shapes import Answer, Shape, TurnedDownError
+from .shapes import Answer, Shape, TurnedDownError, callers_in, unread
+from .written import written
 
 __all__ = ["Server", "main"]
 
-_SHAPES: tuple[Shape, ...] = (OpenAIShape(), AnthropicShape())
 _PATIENCE = 5.0
 
 
@@ -38,10 +40,9 @@ class Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, secret: str, script: list[Reply], *, automatic: bool) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, secret: str, script: list[Reply], *, automatic: bool, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
         self.secret = secret
-        self.deliver: delivery.Delivery = delivery.whole
         self._source: Callable[[], ReplySource] = lambda: ReplySource(script, automatic=automatic)
         self._channels: dict[str, Channel] = {}
         self._lock = threading.Lock()
@@ -88,30 +89,60 @@ class _Handler(BaseHTTPRequestHandler):
         if path.startswith("/control/"):
             self._send(self._control(path, raw))
             return
-        shape = next((shape for shape in _SHAPES if path.endswith(shape.path)), None)
+        shape = shape_for(path)
         if shape is None or self.command != "POST":
-            self._send(_json(404, {"error": {"message": f"{self.command} {path} is not served here"}}))
+            self._turn_down(path)
             return
-        self._call(shape, path.removesuffix(shape.path).strip("/"), raw)
+        self._call(shape, path.removesuffix(shape.path).removesuffix("/v1").strip("/"), raw)
+
+    def _turn_down(self, path: str) -> None:
+        """Answer a request that is no call of a model, and have the test that it belongs to know of it."""
+        channel_name, _, rest = path.partition("/v1/")
+        message = (
+            f"{self.command} /v1/{rest} is not served here" if rest else f"{self.command} {path} is not served here"
+        )
+        message = ". ".join(filter(None, [f"{message}; what is: {answered()}", advice(path)]))
+        if rest:
+            self.server.channel(channel_name.strip("/")).turn_down(TurnedDownError(message, 404, unexpected=True))
+        self._send(_json(404, {"error": {"message": message}}))
 
     def _call(self, shape: Shape, channel_name: str, raw: bytes) -> None:
         channel = self.server.channel(channel_name)
+        headers = {name.lower(): value for name, value in self.headers.items()}
         try:
-            request = shape.read(raw, {name.lower(): value for name, value in self.headers.items()})
+            request = shape.read(raw, headers)
+        except TurnedDownError as error:
+            node, agent = callers_in(headers)
+            channel.turn_down(error, unread(shape.name, raw, node=node, agent=agent))
+            self._send(shape.turned_down(error))
+            return
+        try:
             call, completion = channel.pay(request)
         except TurnedDownError as error:
-            self._send(shape.error(error.status, str(error)))
+            self._send(shape.turned_down(error))
             return
-        if call.killed:
+        if isinstance(completion.fault, KillsClient):
+            self._kill_client(channel, call)
+        if call.killed or isinstance(completion.fault, KillsClient):
             self.close_connection = True
             channel.settle(call, sent=False)
             return
+        if isinstance(completion.fault, Hangs):
+            channel.settle(call, sent=False)  # now: whoever asks for the journal must not hang as well
         try:
-            self._send(shape.answer(request, completion, f"{channel.name}{call.n:08d}"))
+            answer = written(shape, request, completion, f"{channel.name}{call.n:08d}")
+            sent = deliver(self.connection, answer, completion.fault)
         except OSError as error:
             channel.settle(call, sent=False, note=f"the client was gone: {error}")
             raise
-        channel.settle(call, sent=True)
+        self.close_connection |= not sent
+        channel.settle(call, sent=sent)
+
+    def _kill_client(self, channel: Channel, call: LLMCall) -> None:
+        try:
+            channel.kill(call, ArmedKill(client_process(self.connection), 1))
+        except (OSError, ValueError) as error:
+            channel.fail(call, f"the client could not be killed: {error}")
 
     def _control(self, path: str, raw: bytes) -> Answer:
         _, _, secret, *channel_name, verb = path.split("/")
@@ -124,6 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
             case "reset":
                 channel.reset()
                 return _json(200, {})
+            case "script":
+                wanted = json.loads(raw)
+                replies = [Reply.from_dict(each) for each in wanted["replies"]]
+                channel.script(replies, automatic=wanted["automatic"], name=wanted["name"])
+                return _json(200, {})
             case "kill":
                 wanted = json.loads(raw)
                 try:
@@ -134,8 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         return _json(404, {"error": f"no control {verb!r}"})
 
     def _send(self, answer: Answer) -> None:
-        if not self.server.deliver(self.connection, answer):
-            self.close_connection = True
+        deliver(self.connection, answer)
 
 
 def _json(status: int, value: Any) -> Answer:
@@ -150,8 +185,12 @@ def _end_with_stdin() -> None:
 def main() -> None:
     """Read the settings, say the port, serve until stdin ends."""
     settings = json.loads(sys.stdin.buffer.readline())
-    script = [Reply(**reply) for reply in settings["script"]]
-    with Server(settings["secret"], script, automatic=settings["automatic"]) as server:
+    script = [Reply.from_dict(reply) for reply in settings["script"]]
+    try:
+        server = Server(settings["secret"], script, automatic=settings["automatic"], port=settings["port"])
+    except (OSError, OverflowError) as error:
+        sys.exit(f"the fake LLM server cannot listen on port {settings['port']}: {error}")
+    with server:
         sys.stdout.write(f"{server.server_address[1]}\n")
         sys.stdout.flush()
         threading.Thread(target=_end_with_stdin, daemon=True).start()
