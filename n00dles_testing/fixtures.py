@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +22,7 @@ from .verdicts import Verdict
 __all__ = ["LazyLLM", "PluginCrashSafety", "counts", "unpatched"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_SDKS = ("openai", "anthropic")
 
 
 class LazyLLM:
@@ -61,26 +64,31 @@ class PluginCrashSafety(CrashSafety):
         return super().check(pipeline, **{**self._defaults, **options})
 
     def wiring_for(self, pipeline: Any) -> tuple[Environment, Paid | None]:
-        """Return those of the fake server, if the pipeline needs it."""
-        if not needs_llm(pipeline):
+        """Return those of the fake server, if the pipeline may need it; what bodies pay for is not counted."""
+        step = load_target(pipeline, "pipeline") if isinstance(pipeline, str) else pipeline
+        models = has_models(step)
+        if _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL") or not (models or may_call_models(step)):
             return None, None
         server = self._llm.server()
-        return server.environment_of, lambda scenario: len(server.journal(scenario))
+        return server.environment_of, (lambda scenario: len(server.journal(scenario))) if models else None
 
 
-def needs_llm(pipeline: Any) -> bool:
-    """Whether a pipeline calls a model through an SDK that does not already lead to this machine.
+def has_models(step: Any) -> bool:
+    """Whether a pipeline calls a model through an SDK. Models with a provider of their own are the test's affair.
 
-    Models with a provider of their own, and base URLs on the loopback interface, are the test's affair. What a
-    home-made loop calls cannot be told, and must not be paid for.
+    What a home-made loop calls cannot be told, and must not be paid for.
     """
-    step = load_target(pipeline, "pipeline") if isinstance(pipeline, str) else pipeline
-    if _leads_here("OPENAI_BASE_URL") or _leads_here("ANTHROPIC_BASE_URL"):
-        return False
     if not isinstance(step, Step):
         return brings_its_pipeline(step)
     lineups = (agent.lineup() for agent in step.agents())
     return any(agent.model is not None and agent.provider is None for lineup in lineups for agent in lineup)
+
+
+def may_call_models(step: Any) -> bool:
+    """Whether a body of a pipeline can call a model by itself: if there is an official SDK, any body can."""
+    if not isinstance(step, Step) or not any(name in sys.modules or find_spec(name) for name in _SDKS):
+        return False
+    return any(agent.model is None for first in step.agents() for agent in first.lineup())
 
 
 def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
@@ -106,7 +114,7 @@ def counts(reports: Iterable[ExplorationReport]) -> dict[str, int]:
 
 def unpatched(reports: Iterable[ExplorationReport], fixtures: Iterable[str]) -> str:
     """Say in a sentence that what a test has patched was not patched where it was run, if so; else nothing."""
-    patching = [name for name in ("monkeypatch", "mocker") if name in fixtures]
+    patching = [name for name in ("monkeypatch", "mocker", "frozen_time", "no_sleep") if name in fixtures]
     modes = sorted({report.mode for report in reports} & {"fork", "spawn"})
     if not patching or not modes:
         return ""
