@@ -13,8 +13,9 @@ from n00dles.errors import ConfigurationError
 from .command_report import write_reports
 from .conformance.losing_power import lose_power_of
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
+from .report.other_reports import verdicts_of_power_losses
 from .report.terminal import StepDisplay, console_for, print_notes
-from .show_powerloss import PowerLossProgress, print_report
+from .show_powerloss import PowerLossProgress, conclusion, print_report
 from .terminated import cleaning_up_at_sigterm
 
 __all__ = ["run_powerloss"]
@@ -32,13 +33,16 @@ def run_powerloss(
     console = console_for()
     try:
         with cleaning_up_at_sigterm(_CLEANED_UP), StepDisplay(console, "states of the disk") as display:
-            found = lose_power_of(target, on_state=PowerLossProgress(target, display).on_state, **options)
+            progress = PowerLossProgress(target, display, options["models"], options["budget"])
+            found = lose_power_of(target, on_state=progress.on_state, **options)
     except ConfigurationError as error:
         raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
         click.echo(f"interrupted; {_CLEANED_UP}", err=True)
         return INTERRUPTED
-    print_report(console, found)
-    are_written, said = write_reports("powerloss", found.to_dict(), json_file, html_file)
+    clauses = verdicts_of_power_losses(found.to_dict())
+    print_report(console, found, clauses)
+    content = {**found.to_dict(), "clauses": clauses, "conclusion": conclusion(found)}
+    are_written, said = write_reports("powerloss", content, json_file, html_file)
     print_notes(console, said)
     return PASSED if found.ok and are_written else FAILED

@@ -56,10 +56,12 @@ def compare(
     allowed = expected.allowed(acknowledged, invoked)
     if any(loaded == value for value in allowed):
         return None
-    told = f"{named(loaded)} was loaded, where only {' or '.join(dict.fromkeys(map(named, allowed)))} may be"
-    details = (f"acknowledged: {', '.join(acknowledged) or 'nothing'}", f"invoked: {', '.join(invoked) or 'nothing'}")
+    told = list(dict.fromkeys(map(named, allowed)))
+    came = f"{named(loaded)} was loaded; only {' or '.join(told)} {'is' if len(told) == 1 else 'are'} allowed"
     if any(loaded == value for value in expected.older(acknowledged)):
-        return Fault(FaultKind.LOST_ACK, f"an acknowledged save is gone: {told}", details)
+        is_back = allowed[0] == expected.before  # only a deletion leads back to that
+        what = "its deletion was acknowledged, and it is back" if is_back else "an acknowledged save is gone"
+        return Fault(FaultKind.LOST_ACK, f"{what}: {came}")
     if is_mixed(loaded):
-        return Fault(FaultKind.MIXED, f"parts of several saves are mixed: {told}", details)
-    return Fault(FaultKind.PHANTOM, f"what was loaded was never saved: {told}", details)
+        return Fault(FaultKind.MIXED, f"parts of several saves are mixed: {came}")
+    return Fault(FaultKind.PHANTOM, f"what was loaded was never saved: {came}")

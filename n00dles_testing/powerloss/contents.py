@@ -34,13 +34,15 @@ class _Block:
 class Content:
     """The bytes of one file. `write` and `resize` change it; a `copy` shares all blocks until it is changed itself.
 
-    `size` is in bytes. A hole costs nothing, and counts as zeros.
+    `size` is in bytes. A hole costs nothing, and counts as zeros. `changed` tells which of two files was changed later:
+    the position of the last operation on it, below zero for what was there before.
     """
 
-    __slots__ = ("_blocks", "_digest", "size")
+    __slots__ = ("_blocks", "_digest", "changed", "size")
 
     def __init__(self) -> None:
         self.size = 0
+        self.changed = 0
         self._blocks: dict[int, _Block] = {}
         self._digest: bytes | None = None
 
@@ -70,7 +72,12 @@ class Content:
         """Return the same content, to be changed on its own."""
         copied = Content()
         copied.size, copied._blocks, copied._digest = self.size, self._blocks.copy(), self._digest
+        copied.changed = self.changed
         return copied
+
+    def pages(self) -> list[int]:
+        """Return the numbers of the pages that are no holes."""
+        return sorted(self._blocks)
 
     def write(self, offset: int, data: bytes) -> None:
         """Put bytes at an offset. A gap before them is a hole."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 __all__ = ["Fault", "FaultKind"]
@@ -12,7 +13,7 @@ class FaultKind(StrEnum):
     """The kinds of faults, the worst first. The value is how it is printed."""
 
     CORRUPT = "CORRUPT"
-    """It does not open or load: an unexpected exception, a crash, a hang, unreadable data."""
+    """It does not open or load: an unexpected exception, a crash, unreadable data."""
 
     LOST_ACK = "LOST_ACK"
     """A save that was acknowledged is not there: what is loaded is older, or nothing."""
@@ -30,13 +31,23 @@ class FaultKind(StrEnum):
     """A second power loss, while it recovers from the first, is not survived."""
 
     WEDGED = "WEDGED"
-    """It loads, but the next save or load does not work: a lock or temporary file is in the way."""
+    """It loads, but the next save or load does not work: a lock or temporary file is in the way. Or it hangs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What a judge found wrong with one state: `message` is one sentence, `details` more lines, such as a traceback."""
+    """What a judge found wrong with one state: `message` is one sentence, `details` more lines, such as a traceback.
+
+    `hung` says that it took all the time that a call may take, so that another look would take as long.
+
+    After a second power loss `fix` says what to do, and `cause` which kinds of operations were lost, by what was lost
+    in that one. `smaller` looks, for so many seconds, for the same fault with less lost in it.
+    """
 
     kind: FaultKind
     message: str
     details: tuple[str, ...] = ()
+    hung: bool = False
+    fix: str = ""
+    cause: frozenset[str] = frozenset()
+    smaller: Callable[[float], Fault] | None = field(default=None, compare=False, repr=False)

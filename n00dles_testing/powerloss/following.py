@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Collection, Iterable
 
 from ..tracing.calls import Event, File, Mark, TracedCall
+from .contents import Content
 from .operations import (
     NEVER,
     ROOT,
+    ChangeMode,
     Create,
     Link,
     MakeFolder,
+    MakeSpecial,
     Marked,
     Operation,
     Rename,
+    Special,
     Symlink,
     Sync,
     SyncAll,
@@ -29,7 +34,11 @@ __all__ = ["Follower", "LostTrack", "Unfollowable"]
 _SPREAD = 4
 """Positions of operations are that many times those of the trace, so that a call can be a write and then a sync."""
 
+_SYNCS = ("fsync", "fdatasync", "msync", "syncfs")
+"""Calls that leave something behind when they fail; `sync` cannot."""
+
 _TEMPORARY = getattr(os, "O_TMPFILE", 0)
+_SPECIAL = {stat.S_IFIFO: Special.PIPE, stat.S_IFSOCK: Special.SOCKET}
 
 
 class Unfollowable(Exception):
@@ -73,8 +82,8 @@ class Follower:
             elif event.result is None or event.result >= 0:
                 if handler := self._following.get(event.name):
                     handler(event)
-            elif self._following.get(event.name) == self._sync:
-                self._sync(event)
+            elif event.name in _SYNCS or (event.data and event.flags & os.O_DSYNC):
+                self._following[event.name](event)
 
     # What each call does
 
@@ -88,7 +97,7 @@ class Follower:
             return
         inode = self.draft.find(path)
         if inode is None and call.flags & os.O_CREAT:
-            self._add(Create(*_span(call), *self._place(path), self._new(call)), path)
+            self._add(Create(*_span(call), *self._place(path), self._new(call), _permissions(call)), path)
             return
         inode = self._opened(call, path, inode)
         if call.flags & os.O_TRUNC and inode is not None:
@@ -108,15 +117,17 @@ class Follower:
 
     def _write(self, call: TracedCall) -> None:
         inode = self._inode(call)
-        if inode is None or not call.data:
-            return
+        if inode is None or not call.data or isinstance(self.draft.node(inode), Special):
+            return  # what is in a pipe is on no disk
         if call.offset is None:
             raise Unfollowable(f"`{self._shown(_file(call).path)}` was written, and it is not known where in it")
         entered, exited = _span(call)
         is_synced = call.flags & os.O_DSYNC and call.result is not None
         self._add(Write(entered, exited - 2 if is_synced else exited, inode, call.offset, call.data))
         if is_synced:
-            self._add(Sync(exited - 1, exited, inode, data_only=call.flags & os.O_SYNC != os.O_SYNC))
+            part = (call.offset, call.offset + len(call.data))
+            data_only = call.flags & os.O_SYNC != os.O_SYNC
+            self._add(Sync(exited - 1, exited, inode, data_only, failed=_has_failed(call), part=part))
 
     def _truncate(self, call: TracedCall) -> None:
         inode = self._inode(call)
@@ -126,20 +137,35 @@ class Follower:
     def _allocate(self, call: TracedCall) -> None:
         inode = self._inode(call)
         if inode is not None and call.length is not None and call.length > self._size(inode):
-            self._resize(call, inode, call.length)
+            self._resize(call, inode, call.length, allocated=True)
 
     def _sync(self, call: TracedCall) -> None:
         inode = self._inode(call)
         if inode is not None:
-            failed = call.result is not None and call.result < 0
-            self._add(Sync(*_span(call), inode, data_only=call.name != "fsync", failed=failed))
+            part = None
+            if call.offset is not None and call.length is not None:  # of msync
+                part = (call.offset, call.offset + call.length)
+            self._add(Sync(*_span(call), inode, data_only=call.name != "fsync", failed=_has_failed(call), part=part))
 
     def _sync_all(self, call: TracedCall) -> None:
-        self._add(SyncAll(*_span(call)))
+        self._add(SyncAll(*_span(call), failed=_has_failed(call)))
 
     def _make_folder(self, call: TracedCall) -> None:
         if (path := self._inside(_file(call).path)) is not None:
-            self._add(MakeFolder(*_span(call), *self._place(path), self._new(call)), path)
+            self._add(MakeFolder(*_span(call), *self._place(path), self._new(call), _permissions(call)), path)
+
+    def _make_special(self, call: TracedCall) -> None:
+        if (path := self._inside(_file(call).path)) is None:
+            return
+        where = (*_span(call), *self._place(path), self._new(call))
+        special = _SPECIAL.get(stat.S_IFMT(call.mode or 0))
+        mode = _permissions(call)
+        self._add(Create(*where, mode) if special is None else MakeSpecial(*where, special, mode), path)
+
+    def _change_mode(self, call: TracedCall) -> None:
+        inode = self._inode(call)
+        if inode is not None and call.mode is not None:
+            self._add(ChangeMode(*_span(call), inode, call.mode))
 
     def _symlink(self, call: TracedCall) -> None:
         if (path := self._inside((call.other or _file(call)).path)) is not None:
@@ -162,7 +188,10 @@ class Follower:
         source, goal = self._inside(_file(call).path), self._inside(_other(call).path)
         if source is None and goal is not None:
             where = _file(call).path
-            raise Unfollowable(f"`{goal}` was moved here from {where}, outside of the folder that is recorded")
+            raise Unfollowable(
+                f"`{goal}` was moved here from {where}, outside of the folder that is recorded; "
+                "make a temporary file in the store's own folder, and rename it there"
+            )
         if source is None:
             return
         inode = self._entry(call, source)
@@ -184,16 +213,14 @@ class Follower:
         if path is not None and not isinstance(operation, Marked | SyncAll):
             self.names.setdefault(operation.inode, set()).add(path)
 
-    def _resize(self, call: TracedCall, inode: int, size: int) -> None:
+    def _resize(self, call: TracedCall, inode: int, size: int, *, allocated: bool = False) -> None:
         old = self._size(inode)
         if size != old:
-            self._add(Truncate(*_span(call), inode, old, size))
+            self._add(Truncate(*_span(call), inode, old, size, allocated))
 
     def _size(self, inode: int) -> int:
         node = self.draft.node(inode)
-        if node is None or isinstance(node, dict | str):
-            return 0
-        return node.size
+        return node.size if isinstance(node, Content) else 0
 
     def _new(self, call: TracedCall) -> int:
         inode = self._next
@@ -256,12 +283,14 @@ class Follower:
 def _handlers(follower: Follower) -> dict[str, Callable[[TracedCall], None]]:
     does = {
         "open openat openat2 creat": follower._open,
-        "write writev pwrite64 pwritev pwritev2": follower._write,
+        "write writev pwrite64 pwritev pwritev2 sendfile splice copy_file_range": follower._write,
         "truncate ftruncate": follower._truncate,
         "fallocate": follower._allocate,
         "fsync fdatasync msync": follower._sync,
         "sync syncfs": follower._sync_all,
         "mkdir mkdirat": follower._make_folder,
+        "mknod mknodat bind": follower._make_special,
+        "chmod fchmod fchmodat fchmodat2": follower._change_mode,
         "symlink symlinkat": follower._symlink,
         "unlink unlinkat rmdir": follower._unlink,
         "link linkat": follower._link,
@@ -272,6 +301,14 @@ def _handlers(follower: Follower) -> dict[str, Callable[[TracedCall], None]]:
 
 def _span(call: TracedCall) -> tuple[int, int]:
     return call.entered * _SPREAD, NEVER if call.exited is None else call.exited * _SPREAD
+
+
+def _permissions(call: TracedCall) -> int | None:
+    return None if call.mode is None else stat.S_IMODE(call.mode)
+
+
+def _has_failed(call: TracedCall) -> bool:
+    return call.result is not None and call.result < 0
 
 
 def _file(call: TracedCall) -> File:

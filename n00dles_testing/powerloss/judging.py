@@ -11,17 +11,22 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count, islice, takewhile
 from typing import Any
 
+from .advice import cause
 from .comparing import Expected, compare
 from .contents import Content
 from .examining import NEXT, Examiner, Seen, Step
 from .faults_found import Fault, FaultKind
 from .models import Model
 from .recording import Recording
+from .shrinking import shrink
 from .state import State
-from .states import states
+from .states import Candidate, candidates
+from .telling import tell
 from .tree import Tree
 
 __all__ = ["Judge", "Rules", "crash_of_recovery", "fault_of", "rules_for"]
@@ -77,21 +82,52 @@ def crash_of_recovery(
     *,
     budget: int = RECOVERY_BUDGET,
     seed: int = 0,
+    goes_on: Callable[[], bool] = lambda: True,
 ) -> Fault | None:
     """Say whether a second power loss is survived, which comes while the store recovers from the first.
 
     `recovery` is the recording of opening and loading a state which itself is judged well. `judged` judges what is
-    there after the second power loss, by what had been acknowledged and invoked before the first.
+    there after the second power loss, by what had been acknowledged and invoked before the first. Before each state it
+    is asked whether it `goes_on`.
     """
-    for state in states(recovery, model, budget, seed):
-        if fault := judged(state.tree):
-            what = "kill" if model.keeps_cache else "power loss"
-            return Fault(
-                FaultKind.RECOVERY,
-                f"a second {what}, while it opens and loads, is not survived: {fault.kind}: {fault.message}",
-                (*fault.details, *(f"lost in the second: {lost.words}" for lost in state.lost)),
-            )
+    second = _SecondLoss(recovery, model, judged)
+    coming = islice(candidates(recovery, model, budget, seed), budget)
+    for candidate in takewhile(lambda _: goes_on(), coming):
+        if fault := judged(candidate.state.tree):
+            smaller = partial(second.smaller, candidate, fault)
+            return replace(second.told(candidate.state, fault), smaller=smaller)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _SecondLoss:
+    """A power loss in the midst of a recovery, and what it took."""
+
+    recovery: Recording
+    model: Model
+    judged: Callable[[Tree], Fault | None]
+
+    def smaller(self, candidate: Candidate, fault: Fault, seconds: float) -> Fault:
+        """Return the fault with less lost in the second power loss, if that is found in this time."""
+        state, fault = shrink(candidate, fault, lambda state: self.judged(state.tree), seconds=seconds)
+        return self.told(state, fault)
+
+    def told(self, state: State, fault: Fault) -> Fault:
+        """Return the fault as one of the recovery."""
+        what = "kill" if self.model.keeps_cache else "power loss"
+        told = tell(self.recovery, self.model, state, fault.kind)
+        return Fault(
+            FaultKind.RECOVERY,
+            f"a second {what}, while it opens and loads, is not survived: {fault.kind}: {fault.message}",
+            (
+                *fault.details,
+                f"the second {what} comes {told.when}",
+                *(f"lost in the second: {lost.words}" for lost in state.lost),
+            ),
+            fault.hung,
+            told.fix,
+            frozenset(f"{kind} in the recovery" for kind in cause(state.lost, {}) or ("a crash",)),
+        )
 
 
 class Judge:

@@ -6,8 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 
 from n00dles_testing.powerloss.contents import BLOCK
-from n00dles_testing.powerloss.epochs import Range, marks, piece, units
+from n00dles_testing.powerloss.epochs import marks
 from n00dles_testing.powerloss.operations import Write
+from n00dles_testing.powerloss.parts import Range, piece, units
 from n00dles_testing.powerloss.state import State
 from n00dles_testing.powerloss.steps import Change, Step
 from n00dles_testing.powerloss.tree import Draft, Tree

@@ -18,8 +18,10 @@ class Model:
 
     `keeps_cache`: only the process is killed, so what it wrote is there, up to some operation.
     `orders_metadata`: names and truncations reach the disk in the order in which they were made, and any sync of a file
-    or folder takes along all that were made up to its own last change.
-    `flushes_before_replacing`: a rename over an existing file reaches the disk after the data of a small source.
+    or folder takes along all that were made up to its own last change. Data in new blocks is not there without the
+    truncations before it. A failed sync of data takes nothing out of the journal, and leaves the page in the cache.
+    `flushes_before_replacing`: a rename over an existing file reaches the disk after the data of a small source, as far
+    as that goes to new blocks.
     `sizes_before_data`: a file may have grown while the new bytes are missing; they read as zeros.
     """
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from enum import Enum
 
 __all__ = [
     "NEVER",
     "ROOT",
+    "ChangeMode",
     "Create",
     "Link",
     "MakeFolder",
+    "MakeSpecial",
     "Marked",
     "Operation",
     "Rename",
+    "Special",
     "Symlink",
     "Sync",
     "SyncAll",
@@ -29,6 +33,13 @@ __all__ = [
 ROOT = 1
 NEVER = sys.maxsize
 """The `exited` of a call that never returned."""
+
+
+class Special(Enum):
+    """What has a name on the disk, and no bytes there."""
+
+    PIPE = "pipe"
+    SOCKET = "socket"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +57,24 @@ class _Named(_At):
 
 @dataclass(frozen=True, slots=True)
 class Create(_Named):
-    """A new, empty file."""
+    """A new, empty file. `mode` are its permissions (bits as in chmod(2)), None if they are not known."""
+
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MakeFolder(_Named):
-    """A new folder."""
+    """A new folder, with its permissions as in `Create`."""
+
+    mode: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MakeSpecial(_Named):
+    """A new pipe or socket (mkfifo, bind), with its permissions as in `Create`."""
+
+    special: Special
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,28 +117,42 @@ class Write(_At):
 
 @dataclass(frozen=True, slots=True)
 class Truncate(_At):
-    """A file gets another size; what is new is zeros."""
+    """A file gets another size; what is new is zeros. With `allocated` (fallocate) there are blocks for it already."""
 
     inode: int
     old: int
     size: int
+    allocated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMode(_At):
+    """The permissions of a file, folder, pipe or socket become these (bits as in chmod(2))."""
+
+    inode: int
+    mode: int
 
 
 @dataclass(frozen=True, slots=True)
 class Sync(_At):
     """A file or folder is synced. With `data_only` (fdatasync) what its size needs is, and other metadata is not.
 
-    One that `failed` forces nothing, and what was pending then is forced by no later sync either.
+    `part`, if given, says of which bytes the data is written, from and to: that of a write with O_DSYNC, or of msync.
+    The kernel writes whole pages. One that `failed` forces nothing, and data that was pending then is forced by no
+    later sync either.
     """
 
     inode: int
     data_only: bool
     failed: bool = False
+    part: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SyncAll(_At):
-    """Everything is synced (sync, syncfs)."""
+    """Everything is synced (sync, syncfs). One that `failed` is as a failed sync of every file."""
+
+    failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +162,18 @@ class Marked(_At):
     text: str
 
 
-Operation = Create | MakeFolder | Symlink | Link | Unlink | Rename | Write | Truncate | Sync | SyncAll | Marked
+Operation = (
+    Create
+    | MakeFolder
+    | MakeSpecial
+    | Symlink
+    | Link
+    | Unlink
+    | Rename
+    | Write
+    | Truncate
+    | ChangeMode
+    | Sync
+    | SyncAll
+    | Marked
+)

@@ -79,6 +79,8 @@ class Recorder:
         """
         if traced.timed_out:
             raise Unfollowable("the program was still running at the time limit, and was killed")
+        if traced.outside:
+            raise Unfollowable(f"it keeps something outside of its location: {traced.outside[0]}")
         real = self._read()
         problem = ""
         for order in orders(traced.events, partial(self._found, real)):
@@ -161,7 +163,7 @@ def _difference(replayed: Tree, real: Tree, excuses: _Excuses) -> str | None:
         if isinstance(one, Content) and isinstance(other, Content):
             if (offset := one.first_difference(other)) is not None:
                 return f"`{path}` has {other.size} bytes (replayed: {one.size}) and differs from byte {offset} on"
-        elif type(one) is not type(other) or (isinstance(one, str) and one != other):
+        elif type(one) is not type(other) or (not isinstance(one, dict) and one != other):
             return f"`{path}` is another kind of file, or another link"
         if partners.setdefault(mine[path], theirs[path]) != theirs[path]:
             return f"`{path}` does not share its file with the names that it should share it with"

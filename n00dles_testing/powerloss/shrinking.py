@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from n00dles_testing.powerloss.epochs import Choice, Epoch
+from n00dles_testing.powerloss.epochs import Epoch
 from n00dles_testing.powerloss.faults_found import Fault
+from n00dles_testing.powerloss.parts import Choice
 from n00dles_testing.powerloss.state import State
 from n00dles_testing.powerloss.states import Candidate, state_of
 
@@ -18,6 +19,9 @@ EARLIER = 12
 
 CALLS = 60
 """A judge is asked at most so often for one finding."""
+
+_OF_A_HANG = 20
+"""So many of these calls stand for one that hangs: it takes its time, and hardly ever another cause is found by it."""
 
 
 def shrink(
@@ -107,8 +111,8 @@ class _Search:
         if len(state.lost) > len(self.state.lost) or key in self.known:
             return False
         self.known.add(key)
-        self.calls -= 1
         found = self.judged(state)
+        self.calls -= _OF_A_HANG if found and found.hung else 1
         if found is None or found.kind is not self.fault.kind:
             return False
         self.choice, self.state, self.fault = choice, state, found

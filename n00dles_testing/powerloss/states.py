@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from n00dles_testing.powerloss.epochs import Choice, Epoch, epochs
+from n00dles_testing.powerloss.epochs import Epoch, epochs
 from n00dles_testing.powerloss.kills import kills
 from n00dles_testing.powerloss.models import Model
 from n00dles_testing.powerloss.operations import Write
+from n00dles_testing.powerloss.parts import Choice
 from n00dles_testing.powerloss.recording import Recording
 from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import Step, steps
-from n00dles_testing.powerloss.subsets import choices, draw
+from n00dles_testing.powerloss.subsets import choices, draw, ends
 from n00dles_testing.powerloss.tree import Tree
 from n00dles_testing.powerloss.words import lost
 
@@ -36,26 +37,38 @@ def states(recording: Recording, model: Model, budget: int = 600, seed: int = 0)
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A state, and how it came about: None for both where the process was killed and the machine stayed up."""
+    """A state, and how it came about: None for both where the process was killed and the machine stayed up.
+
+    Without those that are `needed`, nothing can be said of all states: the least and the most that the disk may hold at
+    each crash position, see `subsets`.
+    """
 
     state: State
     epoch: Epoch | None = None
     choice: Choice | None = None
+    needed: bool = False
 
 
-def candidates(recording: Recording, model: Model, budget: int, seed: int) -> Iterator[Candidate]:
-    """Give what `states` gives, and more than the budget if there is more."""
+def candidates(recording: Recording, model: Model, budget: int, seed: int, *, since: int = 0) -> Iterator[Candidate]:
+    """Give what `states` gives, and more than the budget if there is more. Those that are needed come first.
+
+    With `since`, the power fails at that place in the order of the operations, or later. Of a killed process as many
+    states are needed as the budget has.
+    """
     followed = steps(recording.base, recording.operations)
     rng = random.Random(seed)
     if model.keeps_cache:
         seen: set[tuple[bytes, int]] = set()
         for state in kills(recording.base, followed, budget, rng):
             key = (state.tree.digest(), len(state.acknowledged))
-            if key not in seen:
+            if key not in seen and state.position >= since:
                 seen.add(key)
-                yield Candidate(state)
+                yield Candidate(state, needed=len(seen) <= budget)
         return
-    search = _Search(list(epochs(recording.base, followed, model)))
+    search = _Search([epoch for epoch in epochs(recording.base, followed, model) if epoch.position >= since])
+    for epoch, choice in ends(search.epochs):
+        if candidate := search.try_one(epoch, choice, needed=True):
+            yield candidate
     for epoch, choice in choices(search.epochs, rng):
         if candidate := search.try_one(epoch, choice):
             yield candidate
@@ -70,7 +83,7 @@ class _Search:
     _choices: set[tuple[int, Choice]] = field(default_factory=set)
     _states: set[tuple[bytes, int]] = field(default_factory=set)
 
-    def try_one(self, epoch: Epoch, choice: Choice) -> Candidate | None:
+    def try_one(self, epoch: Epoch, choice: Choice, *, needed: bool = False) -> Candidate | None:
         """Return the state of the legal choice next to this one, or None if that has been before."""
         choice = epoch.legal(choice)
         if (epoch.position, choice) in self._choices:
@@ -81,7 +94,7 @@ class _Search:
         if key in self._states:
             return None
         self._states.add(key)
-        return Candidate(state_of(epoch, choice, tree), epoch, choice)
+        return Candidate(state_of(epoch, choice, tree), epoch, choice, needed)
 
     def at_random(self, rng: random.Random) -> Iterator[Candidate]:
         """Give states at random, the epochs in turns, each until too many choices in a row have led to nothing new."""

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from n00dles_testing.powerloss.advice import advice
+from n00dles_testing.powerloss.faults_found import FaultKind
 from n00dles_testing.powerloss.forcing import Forcing
 from n00dles_testing.powerloss.models import Model
 from n00dles_testing.powerloss.operations import (
+    ChangeMode,
     Create,
     Link,
     MakeFolder,
+    MakeSpecial,
     Marked,
     Operation,
     Rename,
@@ -27,7 +31,7 @@ from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import Change, NameChange, Step, steps
 from n00dles_testing.powerloss.words import describe, sentence
 
-__all__ = ["Moment", "tell"]
+__all__ = ["Moment", "Told", "tell"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +42,10 @@ class Moment:
     did), "lost", "sync", "failed sync" or "unfinished sync" for a sync, and "mark" for a word of the program. `words`
     say what it was, `during` in which call of the store; of a mark, of which call it is.
 
-    `what` is its kind, in one word: "create", "folder", "symlink", "link", "write", "truncate", "rename", "unlink",
-    "sync", "sync all"; "call" or "return" of a mark; "more" stands for a stretch that is left out. `to_path` is the new
-    name of a rename, `size` how many bytes a write has, or a file after a truncation. `times` is how many operations
-    it stands for (see `folding`).
+    `what` is its kind, in one word: "create", "folder", "special" (a pipe or a socket), "symlink", "link", "write",
+    "truncate", "permissions", "rename", "unlink", "sync", "sync all"; "call" or "return" of a mark; "more" stands for a
+    stretch that is left out. `to_path` is the new name of a rename, `size` how many bytes a write has, or a file after
+    a truncation. `times` is how many operations it stands for (see `folding`).
     """
 
     position: int
@@ -59,8 +63,18 @@ class Moment:
         return asdict(self)
 
 
-def tell(recording: Recording, model: Model, state: State) -> tuple[str, str, tuple[Moment, ...]]:
-    """Return what reached the disk and what did not, as a sentence; when the power failed; and the time line."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Of a state: what reached the disk and what did not, `when` the power failed, what to do, and the time line."""
+
+    words: str
+    when: str
+    fix: str
+    timeline: tuple[Moment, ...]
+
+
+def tell(recording: Recording, model: Model, state: State, kind: FaultKind | None = None) -> Told:
+    """Put a state into words; `kind` is what is wrong with it, as far as that is known."""
     followed = steps(recording.base, recording.operations)
     past = [step for step in followed if step.operation.entered < state.position]
     missing = {id(lost.operation): lost for lost in state.lost}
@@ -71,7 +85,7 @@ def tell(recording: Recording, model: Model, state: State) -> tuple[str, str, tu
         words = sentence(state.lost, _worth_telling(past, missing, state))
     else:
         words = f"the power failed {when}, and all that had been done reached the disk"
-    return words, when, _timeline(past, missing, model, state.position)
+    return Told(words, when, advice(past, model, state, kind), _timeline(past, missing, model, state.position))
 
 
 def _worth_telling(past: Sequence[Step], missing: dict[int, Lost], state: State) -> str | None:
@@ -85,7 +99,7 @@ def _worth_telling(past: Sequence[Step], missing: dict[int, Lost], state: State)
     def rank(step: Step) -> tuple[bool, bool, bool, int]:
         operation = step.operation
         same = _inode(operation) in inodes
-        return same, isinstance(operation, Rename), isinstance(operation, NameChange), step.index
+        return same, isinstance(operation, Rename | Link), isinstance(operation, NameChange), step.index
 
     later = [
         step
@@ -103,7 +117,11 @@ def _inode(operation: Operation) -> int | None:
 
 def _when(past: Sequence[Step], coming: Sequence[Step]) -> str:
     """Say between which two moments the power failed."""
-    after = f"after {describe(past[-1])}" if past else "at the beginning"
+    after = "at the beginning"
+    if past:
+        last = past[-1].operation
+        is_call = isinstance(last, Marked) and last.text.startswith("INV ")
+        after = f"as {describe(past[-1])} began" if is_call else f"after {describe(past[-1])}"
     return f"{after}, before {describe(coming[0])}" if coming else f"{after}, at the end"
 
 
@@ -115,7 +133,7 @@ def _timeline(past: Sequence[Step], missing: dict[int, Lost], model: Model, posi
             forcing.complete(sync)
     moments = []
     for step in past:
-        moments.append(_moment(step, _fate(step, missing, forcing.forced, position)))
+        moments.append(_moment(step, _fate(step, missing, forcing, position)))
     return tuple(moments)
 
 
@@ -136,26 +154,28 @@ def _moment(step: Step, fate: str) -> Moment:
 _WHATS: dict[type[Operation], str] = {
     Create: "create",
     MakeFolder: "folder",
+    MakeSpecial: "special",
     Symlink: "symlink",
     Link: "link",
     Unlink: "unlink",
     Rename: "rename",
     Write: "write",
     Truncate: "truncate",
+    ChangeMode: "permissions",
     Sync: "sync",
     SyncAll: "sync all",
     Marked: "",
 }
 
 
-def _fate(step: Step, missing: dict[int, Lost], forced: set[int], position: int) -> str:
+def _fate(step: Step, missing: dict[int, Lost], forcing: Forcing, position: int) -> str:
     operation = step.operation
     if isinstance(operation, Marked):
         return "mark"
     if isinstance(operation, Sync | SyncAll):
         if operation.exited >= position:
             return "unfinished sync"
-        return "failed sync" if isinstance(operation, Sync) and operation.failed else "sync"
+        return "failed sync" if operation.failed else "sync"
     if lost := missing.get(id(operation)):
         return "lost" if lost.whole or not isinstance(operation, Write) else "partly"
-    return "synced" if step.index in forced else "kept"
+    return "synced" if forcing.has_forced(step) else "kept"

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from n00dles_testing.powerloss.epochs import Range
 from n00dles_testing.powerloss.operations import (
+    ChangeMode,
     Create,
     Link,
     MakeFolder,
+    MakeSpecial,
     Marked,
     Operation,
     Rename,
     Symlink,
     Sync,
+    SyncAll,
     Truncate,
     Unlink,
     Write,
 )
+from n00dles_testing.powerloss.parts import Range
 from n00dles_testing.powerloss.state import Lost
 from n00dles_testing.powerloss.steps import Step
 
@@ -57,8 +60,21 @@ def describe(step: Step, ranges: Sequence[Range] | None = None, path: str | None
         return {"INV": f"call `{token}`", "ACK": f"the acknowledgement of call `{token}`"}.get(word, operation.text)
     if isinstance(operation, Sync):
         kind = "fdatasync" if operation.data_only else "fsync"
-        return f"{kind} of {name if step.path else 'the folder'}" + (", which failed" if operation.failed else "")
-    return f"{_NAMES[type(operation)]} {name}" if type(operation) in _NAMES else "sync of everything"
+        words = f"{kind} of {name if step.path else 'the folder'}"
+        if operation.part:
+            words = f"sync of {name} {_bytes([operation.part])}"
+        return words + (", which failed" if operation.failed else "")
+    if isinstance(operation, SyncAll):
+        return "sync of everything" + (", which failed" if operation.failed else "")
+    return _of_a_name(operation, name)
+
+
+def _of_a_name(operation: Operation, name: str) -> str:
+    if isinstance(operation, ChangeMode):
+        return f"the change of the permissions of {name} to {operation.mode:03o}"
+    if isinstance(operation, MakeSpecial):
+        return f"the creation of the {operation.special.value} {name}"
+    return f"{_NAMES[type(operation)]} {name}"
 
 
 _NAMES: dict[type[Operation], str] = {

@@ -35,13 +35,16 @@ class TracedCall:
     of the file that an open, a creation or a link has found or made, 0 if it failed. `flags` are those of an open, else
     the status flags of the descriptor (O_APPEND, O_SYNC, O_DSYNC). `offset` is where `data` went in the file; `data` is
     what was really written, cut to `result`. `length` is the new size of a truncation, and the end of an allocation.
-    `target` is that of a symbolic link. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL". A call that
-    was killed so has done nothing; another one that never returned may have, or not.
+    `target` is that of a symbolic link. `mode` is what a `chmod` gives to a file, or a creation to a new one, then with
+    its type, as `stat` tells it. `injected` says what was done to it: "ENOSPC", "short", "SIGKILL". A call that
+    was killed so has done nothing; another one that never returned may have, or not. A write that failed and has `data`
+    has written it, and what failed is the sync that O_DSYNC, O_SYNC or RWF_DSYNC asks for (`Fail.after_writing`).
 
     Calls that change something never overlap each other; a sync may overlap anything. O_APPEND and RWF_APPEND are in
     `flags` and `offset`; RWF_DSYNC and RWF_SYNC in `flags`. `sync_file_range` forces nothing for good, since it writes
-    no metadata; `msync` is told if it waits (MS_SYNC), and syncs the mapped part of the file. `sync` has no file.
-    `sendfile`, `splice`, `copy_file_range` and `ioctl` (clone) tell no data; each leaves an obstacle.
+    no metadata; `msync` is told if it waits (MS_SYNC): it syncs `length` bytes from `offset` on. `sync` has no file.
+    The data of `sendfile`, `splice` and `copy_file_range` is what is in the file at their end. `ioctl` (clone) tells
+    none, and leaves an obstacle. A file without a name (O_TMPFILE) has a path in the folder that it was opened in.
     """
 
     entered: int
@@ -58,6 +61,8 @@ class TracedCall:
     length: int | None = None
     target: str = ""
     injected: str = ""
+    process: int = 0
+    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +96,16 @@ class Trace:
     """All that was traced, in the order of entering.
 
     Unless the caller can excuse every one of the `obstacles` (by its path), nobody knows which states are possible.
-    `status` is how the program ended, as `subprocess` tells it: -9 if it was killed. `timed_out` says that the time
-    limit has killed it.
+    `status` is how the program ended, as `subprocess` tells it: -9 if it was killed. `process` is its number.
+    `timed_out` says that the time limit has killed it. `left_behind` are the processes that it has started and that
+    were still there a little after its end: all were killed then, each is named as "sleep (process 123)".
+    `outside` are the files outside of the watched folder that it has written and left there, see `Outside`.
     """
 
     events: tuple[Event, ...]
     obstacles: tuple[Obstacle, ...]
     status: int
+    process: int = 0
     timed_out: bool = False
+    left_behind: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()

@@ -12,10 +12,17 @@ import struct
 from .libc import libc
 from .machines import CONDITIONAL, Machine
 
-__all__ = ["CLONES", "FOREIGN", "filter_program", "install"]
+__all__ = ["ATOMIC_WRITE", "CLONES", "FOREIGN", "UNTRACED", "filter_program", "install"]
 
 CLONES = {"FICLONE": 0x40049409, "FICLONERANGE": 0x4020940D, "FIDEDUPERANGE": 0xC0189436}
 """What `ioctl` is asked to let two files share their bytes (`linux/fs.h`)."""
+
+ATOMIC_WRITE = 0xF502
+"""What `ioctl` is asked to bring into a file of F2FS all that was written since the begin of an atomic write, at once
+(F2FS_IOC_COMMIT_ATOMIC_WRITE of `linux/f2fs.h`). SQLite does so there."""
+
+UNTRACED = 0x00800000
+"""What `clone` is asked to let nobody trace the child (CLONE_UNTRACED of `linux/sched.h`)."""
 
 FOREIGN = 1
 """What the tracer is told with a stop at a call of another machine type, such as that of a 32 bit program."""
@@ -39,8 +46,9 @@ def _argument(number: int) -> _Step:
 def filter_program(machine: Machine) -> bytes:
     """The instructions of the filter, 8 bytes each, in the form of `struct sock_filter`.
 
-    It stops at each call of `machine.numbers`; of `CONDITIONAL` at a shared mapping, at one that becomes writable, and
-    at a clone of bytes. A call of another machine type stops with `FOREIGN`.
+    It stops at each call of `machine.numbers`; of `CONDITIONAL` at a shared mapping, at one that becomes writable, at a
+    clone of bytes, at the end of an atomic write, and at a child that is not to be traced. A call of another machine
+    type stops with `FOREIGN`.
     """
     foreign = (_RETURN, 0, 0, _TRACE | FOREIGN)
     steps: list[_Step] = [(_LOAD, 0, 0, _AUDIT), (_EQUAL, 1, 0, machine.audit), foreign, (_LOAD, 0, 0, _NUMBER)]
@@ -53,7 +61,11 @@ def filter_program(machine: Machine) -> bytes:
         "mmap": [_argument(3), *_stop_if(_ANY_BIT, mmap.MAP_SHARED)],
         "mprotect": [_argument(2), *_stop_if(_ANY_BIT, mmap.PROT_WRITE)],
         "pkey_mprotect": [_argument(2), *_stop_if(_ANY_BIT, mmap.PROT_WRITE)],
-        "ioctl": [_argument(1), *(step for request in CLONES.values() for step in _stop_if(_EQUAL, request))],
+        "clone": [_argument(0), *_stop_if(_ANY_BIT, UNTRACED)],
+        "ioctl": [
+            _argument(1),
+            *(step for request in (*CLONES.values(), ATOMIC_WRITE) for step in _stop_if(_EQUAL, request)),
+        ],
     }
     for name in CONDITIONAL:
         test = [*tests[name], (_RETURN, 0, 0, _ALLOW)]

@@ -15,8 +15,10 @@ from functools import cached_property
 
 __all__ = ["ARM64", "CONDITIONAL", "MACHINES", "X86_64", "Machine", "this_machine"]
 
-CONDITIONAL = ("mmap", "mprotect", "pkey_mprotect", "ioctl")
+CONDITIONAL = ("mmap", "mprotect", "pkey_mprotect", "ioctl", "clone")
 """Calls that most often have nothing to do with files: the filter looks at their arguments first."""
+
+_EVERYWHERE_SINCE_6_6 = {"fchmodat2": 452, "setxattrat": 463, "removexattrat": 466}
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,13 @@ class Machine:
         return {number: name for name, number in self.numbers.items()}
 
 
-_EVERYWHERE_SINCE_5_1 = {"io_uring_setup": 425, "openat2": 437}
+_EVERYWHERE_SINCE_5_1 = {
+    "io_uring_setup": 425,
+    "io_uring_enter": 426,
+    "move_mount": 429,
+    "clone3": 435,
+    "openat2": 437,
+}
 
 X86_64 = Machine(
     name="x86_64",
@@ -61,6 +69,8 @@ X86_64 = Machine(
         "writev": 20,
         "msync": 26,
         "sendfile": 40,
+        "bind": 49,
+        "clone": 56,
         "fsync": 74,
         "fdatasync": 75,
         "truncate": 76,
@@ -72,27 +82,46 @@ X86_64 = Machine(
         "link": 86,
         "unlink": 87,
         "symlink": 88,
+        "chmod": 90,
+        "fchmod": 91,
+        "chown": 92,
+        "fchown": 93,
+        "lchown": 94,
         "mknod": 133,
+        "pivot_root": 155,
+        "chroot": 161,
         "sync": 162,
+        "mount": 165,
+        "umount2": 166,
+        "setxattr": 188,
+        "lsetxattr": 189,
+        "fsetxattr": 190,
+        "removexattr": 197,
+        "lremovexattr": 198,
+        "fremovexattr": 199,
         "io_submit": 209,
         "openat": 257,
         "mkdirat": 258,
         "mknodat": 259,
+        "fchownat": 260,
         "unlinkat": 263,
         "renameat": 264,
         "linkat": 265,
         "symlinkat": 266,
+        "fchmodat": 268,
         "splice": 275,
         "sync_file_range": 277,
         "fallocate": 285,
         "pwritev": 296,
         "open_by_handle_at": 304,
         "syncfs": 306,
+        "setns": 308,
         "renameat2": 316,
         "copy_file_range": 326,
         "pwritev2": 328,
         "pkey_mprotect": 329,
         **_EVERYWHERE_SINCE_5_1,
+        **_EVERYWHERE_SINCE_6_6,
     },
     words=27,
     arguments=(14, 13, 12, 7, 9, 8),
@@ -106,6 +135,12 @@ ARM64 = Machine(
     audit=0xC00000B7,
     numbers={
         "io_submit": 2,
+        "setxattr": 5,
+        "lsetxattr": 6,
+        "fsetxattr": 7,
+        "removexattr": 14,
+        "lremovexattr": 15,
+        "fremovexattr": 16,
         "ioctl": 29,
         "mknodat": 33,
         "mkdirat": 34,
@@ -113,9 +148,17 @@ ARM64 = Machine(
         "symlinkat": 36,
         "linkat": 37,
         "renameat": 38,
+        "umount2": 39,
+        "mount": 40,
+        "pivot_root": 41,
         "truncate": 45,
         "ftruncate": 46,
         "fallocate": 47,
+        "chroot": 51,
+        "fchmod": 52,
+        "fchmodat": 53,
+        "fchownat": 54,
+        "fchown": 55,
         "openat": 56,
         "write": 64,
         "writev": 66,
@@ -127,16 +170,20 @@ ARM64 = Machine(
         "fsync": 82,
         "fdatasync": 83,
         "sync_file_range": 84,
+        "bind": 200,
+        "clone": 220,
         "mmap": 222,
         "mprotect": 226,
         "msync": 227,
         "open_by_handle_at": 265,
         "syncfs": 267,
+        "setns": 268,
         "renameat2": 276,
         "copy_file_range": 285,
         "pwritev2": 287,
         "pkey_mprotect": 288,
         **_EVERYWHERE_SINCE_5_1,
+        **_EVERYWHERE_SINCE_6_6,
     },
     words=34,
     arguments=(0, 1, 2, 3, 4, 5),

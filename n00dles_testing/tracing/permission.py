@@ -30,12 +30,14 @@ def _try() -> str | None:
         names = " or ".join(machine.name for machine in MACHINES)
         return f"Tracing system calls takes 64 bit Linux on {names}; this is {_this()}."
     word = b"seen"
-    with tempfile.TemporaryDirectory(prefix="n00dles-trace-") as folder:
-        path = os.path.join(folder, "file")
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="n00dles-trace-", ignore_cleanup_errors=True) as folder:
+            path = os.path.join(folder, "file")
             trial = trace(lambda: _write(path, word), folder, time_limit=10)
-        except (CannotTraceError, OSError) as error:
-            return str(error)
+    except CannotTraceError as error:
+        return str(error)
+    except OSError as error:
+        return f"A child that only writes a file into a folder for temporary files could not be traced: {error}"
     if trial.timed_out or trial.status != 0:
         return f"A traced child that only writes a file did not end well (status {trial.status})."
     if not any(

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from .libc import libc
 from .machines import Machine
 
-__all__ = ["Event", "GoneError", "Registers", "event_message", "listen", "resume", "seize"]
+__all__ = ["Event", "GoneError", "Registers", "event_message", "listen", "poke", "resume", "seize"]
 
-_CONTINUE, _TO_THE_END_OF_THE_CALL = 7, 24
+_POKE_DATA, _CONTINUE, _TO_THE_END_OF_THE_CALL = 5, 7, 24
 _EVENT_MESSAGE, _GET_REGISTERS, _SET_REGISTERS, _SEIZE, _LISTEN = 0x4201, 0x4204, 0x4205, 0x4206, 0x4208
 _GENERAL, _ARM_SYSTEM_CALL = 1, 0x404
 _OPTIONS = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x80 | 0x100000
@@ -58,6 +58,11 @@ def listen(thread: int) -> None:
     _request(_LISTEN, thread)
 
 
+def poke(thread: int, address: int, word: int) -> None:
+    """Put a word of 8 bytes into the memory of a stopped thread."""
+    _request(_POKE_DATA, thread, address, word)
+
+
 def event_message(thread: int) -> int:
     """Return what is told with an event: the new thread, the one that called exec, or the word of the filter."""
     message = ctypes.c_ulong()
@@ -89,12 +94,16 @@ class Registers:
         self._form.pack_into(self._words, 0, *words)
         self._exchange(_SET_REGISTERS, thread, _GENERAL, self._words)
 
-    def change_call(self, thread: int, words: Sequence[int], number: int, arguments: dict[int, int]) -> None:
-        """Let a thread that is about to make a call make another one, with some other arguments; -1 is none."""
+    def change_call(
+        self, thread: int, words: Sequence[int], arguments: dict[int, int], number: int | None = None
+    ) -> None:
+        """Let a thread that is about to make a call make it with other arguments, or make another call: -1 is none."""
         changed = list(words)
         for index, value in arguments.items():
             changed[self._machine.arguments[index]] = value
-        if self._machine.skips_by_register:
+        if number is None:
+            pass
+        elif self._machine.skips_by_register:
             changed[self._machine.number] = number % (1 << 64)
         else:
             call = ctypes.create_string_buffer(struct.pack("<i", number), 4)
@@ -105,14 +114,15 @@ class Registers:
         """Let a thread that is about to make a call make none, and see a result of it."""
         changed = list(words)
         changed[self._machine.result] = result % (1 << 64)
-        self.change_call(thread, changed, -1, {})
+        self.change_call(thread, changed, {}, -1)
 
-    def restore(self, thread: int, words: Sequence[int]) -> None:
-        """Give a thread whose call was changed its arguments back; the result stays."""
+    def restore(self, thread: int, words: Sequence[int], result: int) -> None:
+        """Give a thread whose call has ended what it had before that was changed, and a result.
+
+        The number of the call, too: if a signal has interrupted it, the kernel makes it again by that.
+        """
         changed = list(words)
-        now = self.read(thread)
-        for place in (self._machine.result, self._machine.number):
-            changed[place] = now[place]
+        changed[self._machine.result] = result % (1 << 64)
         self.write(thread, changed)
 
     def _exchange(self, request: int, thread: int, kind: int, buffer: ctypes.Array[ctypes.c_char]) -> None:

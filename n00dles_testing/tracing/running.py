@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import sys
@@ -11,6 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import NoReturn
 
+from ..parent import expect_children
 from .calls import Trace
 from .filters import filter_program, install
 from .libc import libc
@@ -41,8 +43,9 @@ def trace(
 ) -> Trace:
     """Call `run` in a forked child; return every call on files below `root` that it, its threads and children made.
 
-    The child exits with 0, or with 1 and the traceback on stderr if `run` raises. `trace` returns when all that it has
-    started has ended, and kills all after `time_limit` seconds; nothing of it outlives the calling thread. `marks` are
+    The child exits with 0, or with 1 and the traceback on stderr if `run` raises. What it has started and left behind
+    is waited for, for a second or two, and then killed (see `Trace.left_behind`). `trace` returns when all have ended,
+    and kills all after `time_limit` seconds; nothing of it outlives the calling thread. `marks` are
     those that `run` puts. `on_call(call, n)` is asked before the n-th call on a watched file that may change or sync
     something, or opens it (n counts from 1, over all threads); it may return an injection. It must neither fork nor
     wait for children of no particular number. Whatever it raises ends the child, and is raised here.
@@ -51,7 +54,7 @@ def trace(
     nobody is going to keep the files.
 
     Call it in any thread, best in a process without other threads: it forks. Other children of the process are left
-    alone; but no other thread may meanwhile wait for any child there is (`os.wait()`).
+    alone; but no other thread may meanwhile wait for any child there is (`os.wait()`). SIGCHLD is not ignored any more.
 
     Raises `CannotTraceError`, FileNotFoundError if there is no `root`, and ValueError for an injection that does not
     fit its call.
@@ -59,33 +62,51 @@ def trace(
     machine = this_machine()
     if machine is None:
         raise CannotTraceError("Only programs on 64 bit Linux on x86-64 or arm64 can be traced.")
+    expect_children()
+    if signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        raise CannotTraceError(
+            "SIGCHLD is ignored here, so how a child ends is not told; that is set in the main thread."
+        )
     watch = Watch(root)
     program = filter_program(machine)
     libc()
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()  # else the child would print it again
-    go, told = os.pipe(), os.pipe()
-    child = _fork()
-    if child == 0:
-        _be_traced(run, program, go, told)
-    os.close(go[0])
-    os.close(told[1])
-    try:
-        with open(go[1], "wb", 0) as start:
-            _seize(child)
-            tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call, syncs)
-            tracer.looks_at_mappings(child)
-            with contextlib.suppress(BrokenPipeError):  # the time is over already
-                start.write(b".")
+    with contextlib.ExitStack() as stack:
+        go, told = _pipe(stack), _pipe(stack)
+        child = _fork()
+        if child == 0:
+            _be_traced(run, program, go, told)
+        stack.callback(_end, child)
+        for end in (go[0], told[1]):
+            end.close()
+        _seize(child)
+        tracer = Tracer(machine, watch, Tracees(child, time_limit), marks, on_call, syncs)
+        tracer.looks_at_mappings(child)
+        with contextlib.suppress(BrokenPipeError):  # the time is over already
+            go[1].write(b".")
+        go[1].close()
         traced = tracer.follow()
-        refused = os.read(told[0], 1)
-    finally:
-        os.close(told[0])
+        refused = told[0].read(1)
     if refused:
         reason = os.strerror(refused[0])
         raise CannotTraceError(f"The kernel, or the container, refuses a seccomp filter to this program ({reason}).")
     return traced
+
+
+def _pipe(stack: contextlib.ExitStack) -> tuple[io.FileIO, io.FileIO]:
+    reader, writer = os.pipe()
+    return stack.enter_context(open(reader, "rb", 0)), stack.enter_context(open(writer, "wb", 0))
+
+
+def _end(child: int) -> None:
+    """Kill a child that is still there, as after Ctrl-C."""
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.kill(child, signal.SIGKILL)
+        while os.WIFSTOPPED(os.waitpid(child, 0)[1]):
+            pass
 
 
 def _fork() -> int:
@@ -99,11 +120,7 @@ def _seize(child: int) -> None:
     try:
         seize(child)
     except (OSError, GoneError) as error:
-        reason = why_refused(child, error)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        raise CannotTraceError(reason) from None
+        raise CannotTraceError(why_refused(child, error)) from None
 
 
 def why_refused(child: int, error: Exception, *, scope: str = "/proc/sys/kernel/yama/ptrace_scope") -> str:
@@ -122,17 +139,19 @@ def why_refused(child: int, error: Exception, *, scope: str = "/proc/sys/kernel/
     return f"The kernel, or the container, does not permit ptrace ({cause})."
 
 
-def _be_traced(run: Callable[[], object], program: bytes, go: tuple[int, int], told: tuple[int, int]) -> NoReturn:
+def _be_traced(
+    run: Callable[[], object], program: bytes, go: tuple[io.FileIO, io.FileIO], told: tuple[io.FileIO, io.FileIO]
+) -> NoReturn:
     """Be the child: wait until it is traced, then run, and never come back to what the parent was doing."""
     code = 1
     try:
-        os.close(go[1])
-        os.close(told[0])
+        go[1].close()
+        told[0].close()
         os.setpgid(0, 0)  # Ctrl-C is the tracer's, who ends it
-        if os.read(go[0], 1):
-            os.close(go[0])
+        if go[0].read(1):
+            go[0].close()
             _install(program, told[1])
-            os.close(told[1])
+            told[1].close()
             run()
             code = 0
     except SystemExit as end:
@@ -146,9 +165,9 @@ def _be_traced(run: Callable[[], object], program: bytes, go: tuple[int, int], t
         os._exit(code & 0xFF)
 
 
-def _install(program: bytes, told: int) -> None:
+def _install(program: bytes, told: io.FileIO) -> None:
     try:
         install(program)
     except OSError as error:
-        os.write(told, bytes([error.errno or 1]))
+        told.write(bytes([error.errno or 1]))
         os._exit(1)

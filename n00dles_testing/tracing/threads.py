@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import struct
+from dataclasses import dataclass
 
 from .ptrace import GoneError
-from .watching import Found, found
+from .watching import Found, about_descriptor, found
 
-__all__ = ["AT_FDCWD", "Memory", "Thread"]
+__all__ = ["AT_FDCWD", "Mapped", "Memory", "Thread"]
 
 AT_FDCWD = -100
 _PAGE = 4096
 _STEP = 1 << 22
 _LARGEST_WRITE = 0x7FFFF000
 _MOST_PARTS = 1024
+_SHARED_FILE = re.compile(rb"^(\w+)-(\w+) .(.).s (\w+) \S+ \d+ +(/.*)$", re.MULTILINE)
+"""A line of `/proc/N/maps` about a file that is mapped as shared. Most of the hundreds of lines are none."""
 _OF_A_PROCESS = re.compile(r"/proc/(?P<process>\d+)/(?:task/\d+/)?fd/(?P<descriptor>\d+)")
 
 
@@ -69,8 +73,22 @@ class Memory:
         return list(zip(words[::2], words[1::2], strict=False))
 
 
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A part of a file that is mapped into memory: from where on in it, and how many bytes of it."""
+
+    found: Found
+    offset: int
+    length: int
+    is_writable: bool
+
+
 class Thread:
-    """One traced thread. What it sees is looked up anew each time, while it is stopped."""
+    """One traced thread. What it sees is looked up anew each time, while it is stopped.
+
+    Raises PermissionError if it is one that nobody may look at: it has told the kernel so (PR_SET_DUMPABLE), or runs a
+    program that nobody may read.
+    """
 
     def __init__(self, thread: int, process: int) -> None:
         self.thread = thread
@@ -83,20 +101,48 @@ class Thread:
         try:
             path = os.readlink(place)
             return found(path, os.stat(place)) if path.startswith("/") else None
-        except OSError:
+        except FileNotFoundError:
             return None
 
     def position(self, number: int) -> tuple[int, int]:
         """Return where a descriptor stands in its file, and its status flags."""
-        with open(f"/proc/{self.thread}/fdinfo/{number}", "rb", 0) as file:
-            lines = dict(line.split(b":\t", 1) for line in file.read().splitlines() if b":\t" in line)
+        lines = about_descriptor(f"/proc/{self.thread}/fdinfo/{number}")
         return int(lines[b"pos"]), int(lines[b"flags"], 8)
+
+    def mount(self, number: int) -> int:
+        """Return the number of the mount that the file behind a descriptor is on."""
+        return int(about_descriptor(f"/proc/{self.thread}/fdinfo/{number}")[b"mnt_id"])
+
+    def umask(self) -> int:
+        """Return which permissions new files do not get."""
+        with open(f"/proc/{self.thread}/status") as file:
+            return next((int(line.split()[1], 8) for line in file if line.startswith("Umask:")), 0)
+
+    def content(self, number: int, offset: int, length: int) -> bytes:
+        """Return bytes of the file behind a descriptor, fewer if it ends before. Raises OSError."""
+        with open(f"/proc/{self.thread}/fd/{number}", "rb", 0) as file:
+            file.seek(offset)
+            parts = iter(lambda: file.read(min(length - file.tell() + offset, _STEP)), b"")
+            return b"".join(parts)
+
+    def has_bytes(self, number: int) -> bool:
+        """Whether the pipe behind a descriptor has bytes to be read."""
+        try:
+            pipe = os.open(f"/proc/{self.thread}/fd/{number}", os.O_RDONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        try:
+            waiting = select.poll()
+            waiting.register(pipe, select.POLLIN)
+            return any(event & select.POLLIN for _, event in waiting.poll(0))
+        finally:
+            os.close(pipe)
 
     def named(self, folder: int, text: str, *, follow: bool) -> Found | None:
         """Return what a path names, from the descriptor of a folder or `AT_FDCWD`; None if there is no such folder."""
         try:
             path = self._absolute(folder, text)
-        except OSError:
+        except FileNotFoundError:
             return None
         if follow and (magic := _OF_A_PROCESS.fullmatch(path)) and int(magic["process"]) == self.process:
             return self.descriptor(int(magic["descriptor"]))
@@ -116,17 +162,16 @@ class Thread:
         here = "cwd" if folder == AT_FDCWD else f"fd/{folder}"
         return os.path.join(os.readlink(f"/proc/{self.thread}/{here}"), text)
 
-    def mapped(self, address: int = 0, length: int = 1 << 64, *, writable: bool = False) -> list[Found]:
-        """Return the files that are mapped as shared anywhere between these addresses; only those to be written."""
+    def mapped(self, address: int = 0, length: int = 1 << 64) -> list[Mapped]:
+        """Return the files that are mapped as shared anywhere between these addresses."""
         files = []
-        with open(f"/proc/{self.thread}/maps") as lines:
-            for line in lines:
-                span, rights, *_, path = [*line.split(maxsplit=5), ""][:6]
-                begin, end = (int(word, 16) for word in span.split("-"))
-                if rights[3] != "s" or (writable and rights[1] != "w") or not path.startswith("/"):
-                    continue
-                if begin < address + length and end > address:
-                    files.append(_of_a_mapping(path.rstrip("\n")))
+        with open(f"/proc/{self.thread}/maps", "rb") as file:
+            for begin, end, right, place, path in _SHARED_FILE.findall(file.read()):
+                start = int(begin, 16)
+                first, last = max(start, address), min(int(end, 16), address + length)
+                if first < last:
+                    found = _of_a_mapping(os.fsdecode(path))
+                    files.append(Mapped(found, int(place, 16) + first - start, last - first, right == b"w"))
         return files
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 
 from .ptrace import GoneError
 
@@ -15,27 +16,29 @@ __all__ = ["Tracees"]
 _ALL_KINDS, _OF_THIS_THREAD = 0x40000000, 0x20000000
 """`__WALL` and `__WNOTHREAD` of waitpid(2)."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _SECONDS_UNTIL_A_SEARCH = 0.00002, 0.001, 0.05
+_GRACE = 1.5
+"""So many seconds may go by between the end of the first process and that of all others."""
 
 
 class Tracees:
     """The traced threads of one program. Other children of the calling process are never waited for.
 
-    After `time_limit` seconds all are killed.
+    After `time_limit` seconds all are killed; and those that the first process leaves behind a little after its end.
+    `left_behind` names these, by the number of the process.
     """
 
     def __init__(self, process: int, time_limit: float) -> None:
         self.status = 0
         self.timed_out = False
-        self._first = process
+        self.first_has_ended = False
+        self.left_behind: dict[int, str] = {}
+        self.first = process
         self._processes = {process: process}
         self._lock = threading.Lock()
         self._ending = False
         self._may_have_more = False
         self._tracer = threading.get_native_id()
-        self._timer = threading.Timer(time_limit, self._time_is_over)
-        self._timer.name = "time limit of a trace"
-        self._timer.daemon = True
-        self._timer.start()
+        self._timers = [_timer("time limit of a trace", time_limit, self._time_is_over)]
 
     def add(self, thread: int) -> None:
         """Take in a thread that one of them has started."""
@@ -62,6 +65,8 @@ class Tracees:
     def next_stop(self) -> tuple[int, int] | None:
         """Wait until one of them stops or ends: which one, and its wait status. None when all have ended."""
         while self._processes or self._look_for_more():
+            if self.first_has_ended and not self._ending and len(self._timers) == 1:
+                self._timers.append(_timer("grace of a trace", _GRACE, self._grace_is_over))
             number = _next_of_all(0)
             if number is None:
                 self._processes.clear()
@@ -75,14 +80,22 @@ class Tracees:
 
     def end_all(self) -> None:
         """Kill what is left, and wait until it is gone."""
-        self._timer.cancel()
-        self._timer.join()
+        for timer in self._timers:
+            timer.cancel()
+            timer.join()
         self._kill_all()
         while self.next_stop() is not None:
             pass
 
     def _time_is_over(self) -> None:
         self.timed_out = True
+        self._kill_all()
+
+    def _grace_is_over(self) -> None:
+        with self._lock:
+            if not self._ending:
+                named = {process: _name_of(process) for process in set(self._processes.values())}
+                self.left_behind = {process: name for process, name in named.items() if name is not None}
         self._kill_all()
 
     def _kill_all(self) -> None:
@@ -102,8 +115,9 @@ class Tracees:
         if os.WIFEXITED(status) or os.WIFSIGNALED(status):
             self.discard(thread)
             self._may_have_more |= os.WIFSIGNALED(status)
-            if thread == self._first:
+            if thread == self.first:
                 self.status = os.waitstatus_to_exitcode(status)
+                self.first_has_ended = True
         return thread, status
 
     def _one_after_the_other(self) -> tuple[int, int] | None:
@@ -143,6 +157,14 @@ class Tracees:
         return False
 
 
+def _timer(name: str, seconds: float, does: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, does)
+    timer.name = name
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
 def _next_of_all(options: int) -> int | None:
     """Return a child or tracee of this thread that has stopped or ended: 0 if none has, None if there is none."""
     everything = os.WEXITED | os.WSTOPPED | os.WNOWAIT | _ALL_KINDS | _OF_THIS_THREAD
@@ -151,6 +173,16 @@ def _next_of_all(options: int) -> int | None:
     except ChildProcessError:
         return None
     return 0 if told is None else told.si_pid
+
+
+def _name_of(process: int) -> str | None:
+    """Return what to call a process; None if it has ended."""
+    try:
+        with open(f"/proc/{process}/stat", errors="replace") as file:
+            name, _, rest = file.read().partition("(")[2].rpartition(")")
+    except OSError:
+        return None
+    return None if rest.split()[0] in "ZX" else f"{name} (process {process})"
 
 
 def _process_of(thread: int) -> int:

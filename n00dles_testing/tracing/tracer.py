@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from .attribute_calls import ATTRIBUTE_CALLS
 from .calls import Event, Mark, Obstacle, Trace, TracedCall
 from .data_calls import DATA_CALLS
 from .entries import Entry, Reading, obstacle
@@ -19,7 +20,7 @@ from .machines import Machine
 from .marks import Marks
 from .name_calls import NAME_CALLS
 from .ptrace import Event as Stop
-from .ptrace import GoneError, Registers, event_message, listen, resume
+from .ptrace import GoneError, Registers, event_message, listen, poke, resume
 from .threads import Thread
 from .tracees import Tracees
 from .watching import Watch
@@ -28,9 +29,11 @@ __all__ = ["Asked", "Tracer"]
 
 Asked = Callable[[TracedCall, int], Injection | None]
 
-_READERS = {**DATA_CALLS, **NAME_CALLS, **HIDDEN_CALLS}
+_READERS = {**DATA_CALLS, **NAME_CALLS, **ATTRIBUTE_CALLS, **HIDDEN_CALLS}
 _CALL_STOP = signal.SIGTRAP | 0x80
 _FIRST_RESTART, _LAST_RESTART = -516, -512
+_AT_A_PLACE = {"write": "pwrite64", "writev": "pwritev"}
+"""The call that does the same, but at a place that is told to it."""
 _STOPPING = {signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU}
 
 
@@ -39,9 +42,12 @@ class _Running:
     """A call that has begun and not ended."""
 
     reading: Reading
-    entered: int
     words: tuple[int, ...] | None = None
     """The registers before they were changed."""
+    length: tuple[int, int] | None = None
+    """Where in memory a length was changed, and what it was."""
+    error: int | None = None
+    """What is returned in place of the result."""
 
 
 @dataclass(slots=True)
@@ -67,6 +73,8 @@ class Tracer:
     _events: dict[int, Event] = field(default_factory=dict)
     _obstacles: dict[Obstacle, None] = field(default_factory=dict)
     _states: dict[int, _State] = field(default_factory=dict)
+    _late: dict[int, str] = field(default_factory=dict)
+    """The file that a process has changed last after the first one had ended."""
     _place: int = 0
     _asked: int = 0
 
@@ -85,14 +93,35 @@ class Tracer:
             self.tracees.end_all()
             for state in self._states.values():
                 _close(state)
-        events = tuple(self._events[place] for place in sorted(self._events))
-        return Trace(events, tuple(self._obstacles), self.tracees.status, timed_out=self.tracees.timed_out)
+        left = self.tracees.left_behind
+        for process, path in self._late.items():
+            if process in left:
+                text = f"{path}: {left[process]} went on writing it after the end of the program, and was ended in that"
+                self._obstruct((Obstacle(path, text),))
+        return Trace(
+            tuple(self._events[place] for place in sorted(self._events)),
+            tuple(self._obstacles),
+            self.tracees.status,
+            process=self.tracees.first,
+            timed_out=self.tracees.timed_out,
+            left_behind=tuple(left.values()),
+            outside=self.watch.outside.kept(),
+        )
 
     def looks_at_mappings(self, process: int) -> None:
         """Take down as obstacles what the program has mapped before it was traced."""
-        with contextlib.suppress(OSError, GoneError):
-            files = self._thread(process, self._states.setdefault(process, _State())).mapped(writable=True)
-            self._obstruct(tuple(obstacle(it.file, SHARED_MAPPING) for it in files if self.watch.sees(it)))
+        with contextlib.suppress(GoneError):
+            try:
+                mappings = self._thread(process, self._states.setdefault(process, _State())).mapped()
+            except OSError:
+                self._cannot_read("what was mapped into memory")
+                return
+            watched = [it for it in mappings if self.watch.sees(it.found)]
+            self.watch.is_mapped = bool(watched)
+            self._obstruct(tuple(obstacle(it.found.file, SHARED_MAPPING) for it in watched if it.is_writable))
+
+    def _cannot_read(self, what: str) -> None:
+        self._obstruct((Obstacle(self.watch.root, f"{self.watch.root}: {what} could not be read in /proc"),))
 
     def _obstruct(self, obstacles: tuple[Obstacle, ...]) -> None:
         """Take down obstacles, each once."""
@@ -133,6 +162,8 @@ class Tracer:
         for state in self._states.values():
             if state.thread is not None and state.thread.process == process:
                 _close(state)
+        # What the first thread was doing, if another one has called exec, does not end any more.
+        self._states[process] = _State()
 
     def _thread(self, thread: int, state: _State) -> Thread:
         if state.thread is None:
@@ -147,26 +178,26 @@ class Tracer:
             return
         words = self._registers.read(thread)
         name = self.machine.names.get(words[self.machine.number], "")
-        reader = _READERS.get(name)
         arguments = tuple(words[place] for place in self.machine.arguments)
-        if name == "write" and self.marks is not None and arguments[0] == self.marks.descriptor:
-            self._takes_down_mark(self._thread(thread, state), *arguments[1:3])
-            reader = None
-        reading = None
-        if reader is not None:
-            try:
-                reading = reader(Entry(name, arguments, self._thread(thread, state), self.watch))
-            except (FileNotFoundError, ProcessLookupError):
-                resume(thread)  # it is dying, which is the reason: then this raises GoneError
-                text = f"{self.watch.root}: what a call ({name}) was about could not be read in /proc"
-                self._obstruct((Obstacle(self.watch.root, text),))
-                return
+        try:
+            reading = self._read(name, arguments, self._thread(thread, state))
+        except OSError:
+            resume(thread)  # it may be dying, which is the reason: then this raises GoneError
+            self._cannot_read(f"what a call ({name}) was about")
+            return
         if reading is None:
             resume(thread)
         elif reading.alone and any(other.running and other.running.reading.alone for other in self._states.values()):
             state.waits = True
         else:
             self._runs(thread, state, reading, words)
+
+    def _read(self, name: str, arguments: tuple[int, ...], thread: Thread) -> Reading | None:
+        if name == "write" and self.marks is not None and arguments[0] == self.marks.descriptor:
+            self._takes_down_mark(thread, *arguments[1:3])
+            return None
+        reader = _READERS.get(name)
+        return None if reader is None else reader(Entry(name, arguments, thread, self.watch))
 
     def _let_waiting_go(self) -> None:
         for thread, state in list(self._states.items()):
@@ -189,19 +220,23 @@ class Tracer:
             injection = None if self.on_call is None else self.on_call(reading.call, self._asked)
         if isinstance(injection, Kill):
             self._kills(thread, state, reading, words)
-        elif isinstance(injection, Fail):
-            word = errno.errorcode.get(injection.errno, str(injection.errno))
-            self._skips(thread, reading, words, -injection.errno, injected=word)
+        elif isinstance(injection, Fail) and not (injection.after_writing and _writes(reading)):
+            self._skips(thread, reading, words, -injection.errno, injected=_word(injection.errno))
         elif not self.syncs and "sync" in reading.call.name:
             self._skips(thread, reading, words, 0)
         else:
-            changed = isinstance(injection, Short) and self._shortens(thread, reading, words, injection.length)
-            state.running = _Running(reading, place, words if changed else None)
+            if reading.alone and self.tracees.first_has_ended and reading.call.file is not None:
+                self._late[reading.call.process] = reading.call.file.path
+            state.running = _Running(reading)
+            if isinstance(injection, Short):
+                self._shortens(thread, state.running, words, injection.length)
+            elif isinstance(injection, Fail):
+                self._fails_after_writing(thread, state.running, words, injection.errno)
             resume(thread, to_the_end_of_the_call=True)
 
     def _skips(self, thread: int, reading: Reading, words: tuple[int, ...], result: int, *, injected: str = "") -> None:
         self._registers.skip_call(thread, words, result)
-        told = replace(reading.call, exited=self._next_place(), result=result, injected=injected)
+        told = replace(reading.call, exited=self._next_place(), result=result, injected=injected, data=b"")
         self._events[told.entered] = told
         resume(thread)
 
@@ -211,30 +246,42 @@ class Tracer:
         self._registers.skip_call(thread, words, -errno.EINTR)
         os.kill(process, signal.SIGKILL)
 
-    def _shortens(self, thread: int, reading: Reading, words: tuple[int, ...], length: int) -> bool:
-        call = reading.call
+    def _shortens(self, thread: int, running: _Running, words: tuple[int, ...], length: int) -> None:
+        reading, call = running.reading, running.reading.call
         if "write" not in call.name:
             raise ValueError(f"Short({length}): {call.name} writes no bytes of its own; give it to a write")
         if length >= len(call.data):
-            return False
-        name, arguments = call.name, {2: length}
-        if reading.vector is not None:
-            address, size = reading.vector
-            name, arguments = "write", {1: address, 2: min(length, size)}
-            if call.name != "writev":
-                assert call.offset is not None
-                name, arguments = "pwrite64", {**arguments, 3: call.offset}
-        self._registers.change_call(thread, words, self.machine.numbers[name], arguments)
+            return
+        if reading.vector is None:
+            self._registers.change_call(thread, words, {2: length})
+        else:
+            address, parts, size = reading.vector
+            running.length = (address, size)
+            poke(thread, address, min(length, size))
+            self._registers.change_call(thread, words, {2: parts})
+        running.words = words
         reading.call = replace(call, injected="short")
-        return True
+
+    def _fails_after_writing(self, thread: int, running: _Running, words: tuple[int, ...], error: int) -> None:
+        """Let a write write at a place that is told to it: so it moves no descriptor, as one that fails does not."""
+        call = running.reading.call
+        name = _AT_A_PLACE.get(call.name, call.name)
+        assert call.offset is not None
+        self._registers.change_call(thread, words, {3: call.offset}, self.machine.numbers[name])
+        running.words, running.error = words, error
+        running.reading.call = replace(call, injected=_word(error))
 
     def _ends(self, thread: int, state: _State) -> None:
         running, state.running = state.running, None
         if running is None:
             return
-        result = self._registers.result(thread)
+        result = written = self._registers.result(thread)
+        if running.error is not None and result >= 0:
+            result = -running.error
         if running.words is not None:
-            self._registers.restore(thread, running.words)
+            self._registers.restore(thread, running.words, result)
+        if running.length is not None:
+            poke(thread, *running.length)
         reading, call = running.reading, running.reading.call
         if _LAST_RESTART >= result >= _FIRST_RESTART:
             self._events.pop(call.entered, None)  # it was interrupted by a signal and will be made again
@@ -244,20 +291,48 @@ class Tracer:
             self._obstruct(reading.obstacles)
             inode = self._found_or_made(reading, self._thread(thread, state), result)
         if reading.is_asked:
-            data = call.data[: max(result, 0)]
+            data = call.data[: max(written, 0)]
+            if reading.fills is not None and result > 0:
+                data = self._filled(reading, self._thread(thread, state), result)
             self._events[call.entered] = replace(call, exited=self._next_place(), result=result, inode=inode, data=data)
+
+    def _filled(self, reading: Reading, thread: Thread, length: int) -> bytes:
+        """Return what a call has brought into a file from elsewhere."""
+        call, data = reading.call, b""
+        assert reading.fills is not None
+        assert call.offset is not None
+        assert call.file is not None
+        with contextlib.suppress(OSError):
+            data = thread.content(reading.fills, call.offset, length)
+        if len(data) < length:
+            text = f"its bytes come from another file or a pipe ({call.name}), and cannot be read"
+            self._obstruct((obstacle(call.file, text),))
+        return data
 
     def _found_or_made(self, reading: Reading, thread: Thread, result: int) -> int:
         call = reading.call
         if reading.named is not None and call.other is not None:
             self.watch.gets_a_name(reading.named, call.other.path)
         if reading.opens:
-            it = thread.descriptor(result)
+            try:
+                it = thread.descriptor(result)
+            except OSError:
+                self._cannot_read(f"what a call ({call.name}) has opened")
+                return 0
             return 0 if it is None else it.file.inode
         if reading.makes is not None:
             with contextlib.suppress(OSError):
                 return os.lstat(reading.makes).st_ino
         return 0
+
+
+def _word(error: int) -> str:
+    return errno.errorcode.get(error, str(error))
+
+
+def _writes(reading: Reading) -> bool:
+    """Whether it is a write, of bytes of its own, to a place in a file."""
+    return "write" in reading.call.name and reading.alone
 
 
 def _close(state: _State) -> None:

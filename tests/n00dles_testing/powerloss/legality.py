@@ -26,7 +26,15 @@ from n00dles_testing.powerloss.recording import Recording
 Piece = tuple[int, str, int, int]
 """Operation, what of it ("all", "data", "size"), from byte, to byte."""
 
+Unit = tuple[int, int]
+"""Operation, page of its file."""
+
+Blocks = dict[Unit, int | None]
+"""Which write was the first to the page of each."""
+
 Files = frozenset[tuple[str, bytes | None]]
+
+PAGE = 4096
 
 NAMES = (Create, MakeFolder, Link, Unlink, Rename)
 
@@ -48,27 +56,66 @@ def _subsets(
     operations: Sequence[Operation], recording: Recording, model: str, moment: int, grain: int
 ) -> Iterator[frozenset[Piece]]:
     sizes = _sizes(operations, recording)
-    forced = _forced(operations, model, moment, sizes)
+    blocks = {unit: _first(operations, recording, *unit) for unit in _units(operations)}
+    forced, orphans = _forced(operations, model, moment, sizes, blocks)
     always: set[Piece] = set()
     maybe: list[Piece] = []
     for number, operation in enumerate(operations):
         if operation.entered < moment:
-            pieces = list(_pieces(number, operation, model, sizes[number], grain))
-            always.update(pieces) if number in forced else maybe.extend(pieces)
+            last = max((page for at, page in blocks if at == number), default=0)
+            for piece in _pieces(number, operation, model, sizes[number], grain):
+                page = last if piece[1] == "size" else piece[2] // PAGE
+                always.add(piece) if (number, page) in forced else maybe.append(piece)
     for chosen in product((False, True), repeat=len(maybe)):
         kept = always | {piece for piece, taken in zip(maybe, chosen, strict=True) if taken}
-        if _is_legal(operations, kept, model=model, moment=moment, sizes=sizes, grain=grain):
+        gone = set(maybe) - kept
+        if _is_half_a_page(gone, kept, sizes):
+            continue
+        if model == "strict" or (
+            _is_in_order(operations, kept, blocks)
+            and _is_written_again(operations, kept, gone, orphans)
+            and (
+                model != "ext4"
+                or _is_flushed(operations, kept, gone, sizes=sizes, blocks=blocks, tried=forced | set(orphans))
+            )
+        ):
             yield frozenset(kept)
+
+
+def _units(operations: Sequence[Operation]) -> Iterator[Unit]:
+    for number, operation in enumerate(operations):
+        if isinstance(operation, Write):
+            yield from sorted({(number, byte // PAGE) for byte in range(operation.offset, _end(operation))})
+        elif isinstance(operation, (Truncate, *NAMES)):
+            yield number, 0
+
+
+def _end(write: Write) -> int:
+    return write.offset + len(write.data)
+
+
+def _first(operations: Sequence[Operation], recording: Recording, number: int, page: int) -> int | None:
+    """Which write was the first to a page since it was a hole; -1 if it was none in the beginning."""
+    inode = getattr(operations[number], "inode", 0)
+    first = -1 if page * PAGE < getattr(recording.base.node(inode), "size", 0) else None
+    for at, operation in enumerate(operations[: number + 1]):
+        if isinstance(operation, Truncate) and operation.inode == inode and operation.size <= page * PAGE:
+            first = None
+        if isinstance(operation, Write) and operation.inode == inode and first is None:
+            first = at if operation.offset < (page + 1) * PAGE and _end(operation) > page * PAGE else None
+    return first
 
 
 def _pieces(number: int, operation: Operation, model: str, size: int, grain: int) -> Iterator[Piece]:
     if isinstance(operation, Write):
-        start, end = operation.offset, operation.offset + len(operation.data)
+        start, end = operation.offset, _end(operation)
         while start < end:
             until = min(end, start - start % grain + grain)
+            if grain < PAGE and start < size < until:
+                until = size
             yield number, "data", start, until
             start = until
-        if operation.offset + len(operation.data) > size and model != "ext4":
+        if end > size and model != "ext4":
             yield number, "size", 0, end
     elif isinstance(operation, (Truncate, *NAMES)):
         yield number, "all", 0, 0
@@ -84,26 +131,21 @@ def _sizes(operations: Sequence[Operation], recording: Recording) -> list[int]:
             now[inode] = getattr(recording.base.node(inode), "size", 0)
         sizes.append(now[inode])
         if isinstance(operation, Write) and operation.data:
-            now[inode] = max(now[inode], operation.offset + len(operation.data))
+            now[inode] = max(now[inode], _end(operation))
         elif isinstance(operation, Truncate):
             now[inode] = operation.size
     return sizes
 
 
-def _orphaned(operations: Sequence[Operation], number: int, sync: Any, model: str) -> bool:
-    """Whether an operation was an orphan before a sync: an earlier one on it had failed, none before that worked."""
-    tries = sorted((s for s in operations if isinstance(s, Sync | SyncAll)), key=lambda s: s.exited)
-    for earlier in tries:
-        if earlier is sync:
-            return False
-        if operations[number].exited < earlier.entered and _is_on(operations[number], earlier):
-            return isinstance(earlier, Sync) and earlier.failed
-    return False
-
-
-def _is_on(operation: Operation, sync: Any) -> bool:
+def _is_on(operation: Operation, page: int, sync: Any) -> bool:
     if isinstance(sync, SyncAll):
         return True
+    if (
+        isinstance(operation, Write)
+        and sync.part
+        and (sync.part[0] >= (page + 1) * PAGE or sync.part[1] <= page * PAGE)
+    ):
+        return False
     if isinstance(operation, Write | Truncate):
         return bool(operation.inode == sync.inode)
     if isinstance(operation, Rename):
@@ -111,42 +153,82 @@ def _is_on(operation: Operation, sync: Any) -> bool:
     return isinstance(operation, NAMES) and bool(operation.folder == sync.inode)
 
 
-def _forced(operations: Sequence[Operation], model: str, moment: int, sizes: Sequence[int]) -> set[int]:
-    forced: set[int] = set()
+def _forced(
+    operations: Sequence[Operation], model: str, moment: int, sizes: Sequence[int], blocks: Blocks
+) -> tuple[set[Unit], dict[Unit, int]]:
+    """Return what syncs have forced, and what they have failed to force, with the moments when."""
+    forced: set[Unit] = set()
+    orphans: dict[Unit, int] = {}
     syncs = [s for s in operations if isinstance(s, Sync | SyncAll) and s.exited < moment]
     for sync in sorted(syncs, key=lambda s: s.exited):
-        if isinstance(sync, Sync) and sync.failed:
+        found = [
+            (at, page)
+            for at, page in blocks
+            if operations[at].exited < sync.entered and (at, page) not in forced and _is_on(operations[at], page, sync)
+        ]
+        if sync.failed:
+            for unit in found:
+                if unit not in orphans and (model == "strict" or _goes_with(operations[unit[0]], sync)):
+                    orphans[unit] = sync.exited
             continue
-        for number, operation in enumerate(operations):
-            if isinstance(operation, (Write, Truncate, *NAMES)) and operation.exited < sync.entered:
-                own = _is_on(operation, sync) and not _orphaned(operations, number, sync, model)
-                if own or (model != "strict" and _committed(operations, number, sync, model, sizes)):
-                    forced.add(number)
-        for number, operation in enumerate(operations):
-            if model == "ext4" and number in forced and _replaces_small(operation, sizes[number]):
-                forced |= _source_writes(operations, operation, sync.exited + 1)
-    return forced
+        if model == "strict" and isinstance(sync, SyncAll):
+            continue  # by POSIX it may return before anything is written
+        new = {unit for unit in found if unit not in orphans}
+        again = {orphan for orphan in found for unit in new if _rewrites(operations, unit, orphan, orphans)}
+        forced |= new
+        if model != "strict":
+            forced |= again
+            forced |= {
+                unit
+                for unit in blocks
+                if _committed(operations, unit[0], sync, sizes=sizes, blocks=blocks, orphans=orphans)
+            }
+        if model == "ext4":
+            tried = forced | set(orphans)
+            for at, operation in enumerate(operations):
+                if (at, 0) in forced and _replaces_small(operation, sizes[at]):
+                    forced |= _source(operations, operation, blocks, tried)
+    return forced, orphans
 
 
-def _committed(operations: Sequence[Operation], number: int, sync: Any, model: str, sizes: Sequence[int]) -> bool:
+def _file(operation: Operation) -> int:
+    return operation.inode if isinstance(operation, Write) else 0
+
+
+def _goes_with(operation: Operation, sync: Any) -> bool:
+    """Whether a failed sync takes it away for good where there is a journal: data, and the names in a folder."""
+    return isinstance(operation, Write) or (isinstance(sync, Sync) and not isinstance(operation, Truncate))
+
+
+def _committed(
+    operations: Sequence[Operation],
+    number: int,
+    sync: Any,
+    *,
+    sizes: Sequence[int],
+    blocks: Blocks,
+    orphans: dict[Unit, int],
+) -> bool:
     operation = operations[number]
-    if not isinstance(operation, (Truncate, *NAMES)):
+    if not isinstance(operation, (Truncate, *NAMES)) or operation.exited >= sync.entered:
         return False
-    for at, change in enumerate(operations):
-        if change.exited < sync.entered and (at == number or operation.exited < change.entered):
-            if _orphaned(operations, at, sync, model):
-                continue
-            if isinstance(sync, SyncAll):
-                if isinstance(change, (Write, Truncate, *NAMES)):
-                    return True
-                continue
-            touched = _is_on(change, sync)
-            own = isinstance(change, NAMES) and change.inode == sync.inode
-            if sync.data_only:
-                touched = touched and not (isinstance(change, Write) and change.offset + len(change.data) <= sizes[at])
-                own = own and isinstance(change, Create | MakeFolder)
-            if touched or own:
-                return True
+    for (at, page), first in blocks.items():
+        change = operations[at]
+        if change.exited >= sync.entered or (at, page) in orphans:
+            continue
+        if at != number and operation.exited >= change.entered:
+            continue
+        if isinstance(sync, SyncAll):
+            return True
+        if isinstance(change, Write):
+            grows = _end(change) > sizes[at] and (at, page + 1) not in blocks
+            needed = _is_on(change, page, sync) and (first == at or grows)
+            touched = change.inode == sync.inode and (not sync.data_only or needed)
+        else:
+            touched = _is_on(change, page, sync)
+        own = isinstance(change, NAMES) and change.inode == sync.inode
+        if touched or (own and (not sync.data_only or isinstance(change, Create | MakeFolder))):
+            return True
     return False
 
 
@@ -154,45 +236,86 @@ def _replaces_small(operation: Operation, size: int) -> bool:
     return isinstance(operation, Rename) and operation.replaces is not None and size <= 1 << 20
 
 
-def _source_writes(operations: Sequence[Operation], rename: Any, moment: int) -> set[int]:
-    found = set()
-    for number, operation in enumerate(operations):
-        if isinstance(operation, Write) and operation.inode == rename.inode and operation.exited < rename.entered:
-            failed = any(
-                isinstance(s, Sync)
-                and s.failed
-                and s.inode == rename.inode
-                and operation.exited < s.entered
-                and s.exited < moment
-                for s in operations
-            )
-            if not failed:
-                found.add(number)
-    return found
+def _source(operations: Sequence[Operation], rename: Any, blocks: Blocks, tried: set[Unit]) -> set[Unit]:
+    """Return the data that a rename takes along: it is in pages that have no block on the disk yet."""
+    return {
+        (at, page)
+        for (at, page), first in blocks.items()
+        if isinstance(operations[at], Write)
+        and operations[at].inode == rename.inode  # type: ignore[union-attr]
+        and operations[at].exited < rename.entered
+        and first is not None
+        and first >= 0
+        and not {(at, page), (first, page)} & tried
+        and operations[first].exited < rename.entered
+    }
 
 
-def _is_legal(
-    operations: Sequence[Operation],
-    kept: set[Piece],
-    *,
-    model: str,
-    moment: int,
-    sizes: Sequence[int],
-    grain: int,
-) -> bool:
-    if model == "strict":
-        return True
+def _is_in_order(operations: Sequence[Operation], kept: set[Piece], blocks: Blocks) -> bool:
+    """Whether what is in the journal is there in order, and data in new blocks with what the journal has before."""
     there = {number for number, what, _, _ in kept if what == "all"}
-    for number in there:
-        for earlier, operation in enumerate(operations):
-            metadata = isinstance(operation, (Truncate, *NAMES))
-            if metadata and operation.exited < operations[number].entered and earlier not in there:
-                return False
-        if model == "ext4" and _replaces_small(operations[number], sizes[number]):
-            for source in _source_writes(operations, operations[number], moment):
-                if not set(_pieces(source, operations[source], model, sizes[source], grain)) <= kept:
+    for earlier, operation in enumerate(operations):
+        if not isinstance(operation, (Truncate, *NAMES)) or earlier in there:
+            continue
+        for number, what, start, _ in kept:
+            if operation.exited < operations[number].entered:
+                if what == "all":
+                    return False
+                is_new = what == "size" or (blocks[number, start // PAGE] or 0) > earlier
+                if isinstance(operation, Truncate) and operation.inode == _file(operations[number]) and is_new:
                     return False
     return True
+
+
+def _is_written_again(
+    operations: Sequence[Operation], kept: set[Piece], gone: set[Piece], orphans: dict[Unit, int]
+) -> bool:
+    """Whether no page that was written again is there without what an earlier failed sync has left in it."""
+    missing = {(number, start // PAGE) for number, what, start, _ in gone if what == "data"}
+    whole = {(number, start // PAGE) for number, what, start, _ in kept if what == "data"} - missing
+    return not any(_rewrites(operations, unit, orphan, orphans) for unit in whole for orphan in missing)
+
+
+def _rewrites(operations: Sequence[Operation], unit: Unit, orphan: Unit, orphans: dict[Unit, int]) -> bool:
+    """Whether a write goes to the page of an orphan after that has become one."""
+    (number, page), (other, place) = unit, orphan
+    return (
+        orphan in orphans
+        and unit not in orphans
+        and page == place
+        and isinstance(operations[other], Write)
+        and _file(operations[number]) == _file(operations[other])
+        and operations[number].entered > orphans[orphan]
+    )
+
+
+def _is_flushed(
+    operations: Sequence[Operation],
+    kept: set[Piece],
+    gone: set[Piece],
+    *,
+    sizes: Sequence[int],
+    blocks: Blocks,
+    tried: set[Unit],
+) -> bool:
+    """Whether no rename is there without the data that it takes along."""
+    there = {number for number, what, _, _ in kept if what == "all"}
+    data = {(number, start // PAGE) for number, what, start, _ in gone if what == "data"}
+    return not any(
+        _source(operations, operation, blocks, tried) & data
+        for number, operation in enumerate(operations)
+        if number in there and _replaces_small(operation, sizes[number])
+    )
+
+
+def _is_half_a_page(gone: set[Piece], kept: set[Piece], sizes: Sequence[int]) -> bool:
+    """Whether a file has grown by less than a page of a write, which happens only if its size was there before."""
+    half = {(number, start // PAGE) for number, what, start, _ in gone if what == "data"}
+    sized = {number for number, what, _, _ in kept if what == "size"}
+    return any(
+        what == "data" and end > sizes[number] and (number, start // PAGE) in half and number not in sized
+        for number, what, start, end in kept
+    )
 
 
 def _apply(recording: Recording, operations: Sequence[Operation], kept: frozenset[Piece]) -> Files:

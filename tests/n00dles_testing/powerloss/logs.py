@@ -8,12 +8,14 @@ from dataclasses import replace
 from n00dles_testing.powerloss.models import MODELS
 from n00dles_testing.powerloss.operations import (
     ROOT,
+    ChangeMode,
     Create,
     Link,
     MakeFolder,
     Marked,
     Operation,
     Rename,
+    Special,
     Sync,
     SyncAll,
     Truncate,
@@ -64,13 +66,21 @@ class Log:
         self._add(Write(*self._time(), inode, offset, data))
         self.sizes[inode] = max(self.sizes.get(inode, 0), offset + len(data))
 
+    def write_synced(self, path: str, data: bytes, offset: int = 0) -> None:
+        """Write as one does who has opened the file with O_DSYNC."""
+        self.write(path, data, offset)
+        self.sync_part(path, offset, offset + len(data))
+
     def append(self, path: str, data: bytes) -> None:
         self.write(path, data, self.sizes.get(self.inodes[path], 0))
 
-    def truncate(self, path: str, size: int) -> None:
+    def truncate(self, path: str, size: int, *, allocated: bool = False) -> None:
         inode = self.inodes[path]
-        self._add(Truncate(*self._time(), inode, self.sizes.get(inode, 0), size))
+        self._add(Truncate(*self._time(), inode, self.sizes.get(inode, 0), size, allocated))
         self.sizes[inode] = size
+
+    def chmod(self, path: str, mode: int) -> None:
+        self._add(ChangeMode(*self._time(), self.inodes[path], mode))
 
     def rename(self, path: str, to: str) -> None:
         places = (*self._place(path), *self._place(to))
@@ -88,8 +98,11 @@ class Log:
     def fdatasync(self, path: str) -> None:
         self._add(Sync(*self._time(), self.inodes[path], data_only=True))
 
-    def sync(self) -> None:
-        self._add(SyncAll(*self._time()))
+    def sync_part(self, path: str, start: int, end: int, *, failed: bool = False) -> None:
+        self._add(Sync(*self._time(), self.inodes[path], data_only=True, failed=failed, part=(start, end)))
+
+    def sync(self, *, failed: bool = False) -> None:
+        self._add(SyncAll(*self._time(), failed))
 
     def invoke(self, token: str) -> None:
         self._add(Marked(self._time()[0], self._time()[0], f"INV {token}"))
@@ -118,13 +131,13 @@ class Log:
         return self.inodes[folder], name
 
 
-def left(log: Log, model: str, budget: int = 5000) -> Iterator[tuple[dict[str, bytes | str | None], State]]:
+def left(log: Log, model: str, budget: int = 5000) -> Iterator[tuple[dict[str, bytes | str | Special | None], State]]:
     """Give what files may be there, with all else of each state."""
     for state in states(log.recording(), MODELS[model], budget):
         yield state.tree.listing(), state
 
 
-def files(log: Log, model: str) -> list[dict[str, bytes | str | None]]:
+def files(log: Log, model: str) -> list[dict[str, bytes | str | Special | None]]:
     """Return all that may be there at the end of a log, as listings."""
     return [listing for listing, _ in left(log, model)]
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -9,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from n00dles_testing.powerloss import examining
 from n00dles_testing.powerloss.comparing import Expected, compare
 from n00dles_testing.powerloss.examining import NEXT, Examiner, Seen, Step
 from n00dles_testing.powerloss.faults_found import Fault, FaultKind
 from n00dles_testing.powerloss.judging import fault_of
+from n00dles_testing.powerloss.operations import ROOT, Create, Write
+from n00dles_testing.powerloss.tree import Tree
 
 
 class NumberFile:
@@ -181,6 +185,40 @@ def test_who_never_comes_back_is_ended(tmp_path: Path) -> None:
     assert (seen.failed, seen.how) == (Step.LOAD, "it did not come back within 0.5 s")
 
 
+class TakesItsTime(NumberFile):
+    def opened(self) -> None:
+        time.sleep(0.3)
+
+
+def test_what_is_imported_first_is_no_part_of_a_step(tmp_path: Path) -> None:
+    waited: list[float] = []
+
+    with Examiner(
+        NumberFile, time_limit=0.3, warm_up=lambda: time.sleep(0.6), on_wait=lambda: waited.append(time.monotonic())
+    ) as examiner:
+        seen = examiner.examine(str(tmp_path))
+
+    assert seen.failed is None
+    assert len(waited) > 5
+
+
+def test_a_process_that_does_not_come_so_far_as_a_state_is_not_held_against_it(tmp_path: Path) -> None:
+    with (
+        Examiner(NumberFile, warm_up=lambda: os._exit(3)) as examiner,
+        pytest.raises(RuntimeError, match="exit code 3"),
+    ):
+        examiner.examine(str(tmp_path))
+
+
+def test_each_step_has_the_time_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(examining, "_MARGIN", 0.0)  # the alarm comes after a second
+
+    with Examiner(TakesItsTime, time_limit=0.9) as examiner:
+        seen = examiner.examine(str(tmp_path))
+
+    assert (seen.failed, len(seen.values)) == (None, 5)
+
+
 def test_a_state_that_kills_its_reader_does_not_spoil_the_next(tmp_path: Path) -> None:
     class KilledByOne(NumberFile):
         def load(self) -> int | None:
@@ -203,6 +241,54 @@ def test_it_is_seen_that_opening_changes_the_files_even_if_nothing_is_left_of_it
     seen_of: Callable[[type[NumberFile]], Seen],
 ) -> None:
     assert seen_of(WritesAtOpening).wrote
+
+
+def test_a_write_that_sets_its_time_back_is_seen_by_the_new_file(
+    seen_of: Callable[[type[NumberFile]], Seen],
+) -> None:
+    class Replaces(NumberFile):
+        def opened(self) -> None:
+            inside = self.path.parent.stat()
+            copied = shutil.copy2(self.path, self.path.with_suffix(".copy"))
+            os.replace(copied, self.path)
+            os.utime(self.path.parent, ns=(inside.st_atime_ns, inside.st_mtime_ns))
+
+    assert seen_of(Replaces).wrote
+
+
+def test_files_are_neither_new_nor_old_to_who_looks_at_them(tmp_path: Path) -> None:
+    class Expires(NumberFile):
+        def load(self) -> int | None:
+            age = time.time() - self.path.stat().st_mtime
+            return super().load() if 1 < age < 60 else None
+
+    Tree().after([Create(0, 0, ROOT, "number", 2), Write(1, 1, 2, 0, b"2")]).write_to(tmp_path / "state")
+    (tmp_path / "number").write_text("2")
+
+    with Examiner(Expires) as examiner:
+        seen = [examiner.examine(str(folder), last=Step.LOAD) for folder in (tmp_path / "state", tmp_path)]
+
+    assert [(each.values, each.wrote) for each in seen] == [({Step.LOAD: 2}, False)] * 2
+
+
+def test_who_removes_a_file_while_its_time_is_looked_at_has_changed_something(tmp_path: Path) -> None:
+    class Removes(NumberFile):
+        def opened(self) -> None:
+            real = os.lstat
+
+            def lstat(path: str) -> os.stat_result:
+                if path == str(self.path):
+                    self.path.unlink(missing_ok=True)
+                return real(path)
+
+            os.lstat = lstat  # type: ignore[assignment]
+
+    (tmp_path / "number").write_text("2")
+
+    with Examiner(Removes) as examiner:
+        seen = examiner.examine(str(tmp_path), last=Step.LOAD_AGAIN)
+
+    assert (seen.failed, seen.wrote, seen.values) == (None, True, {Step.LOAD: 2, Step.LOAD_AGAIN: 2})
 
 
 def test_less_is_asked_on_request(tmp_path: Path) -> None:

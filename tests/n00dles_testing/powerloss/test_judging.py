@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from n00dles_testing.powerloss.calibration import Calibrated, Required, Row, calibrate
-from n00dles_testing.powerloss.faults_found import FaultKind
+from n00dles_testing.powerloss.faults_found import Fault, FaultKind
+from n00dles_testing.powerloss.judging import crash_of_recovery
 from n00dles_testing.powerloss.models import MODELS
 from n00dles_testing.powerloss.protocols import SaveProtocol
+from n00dles_testing.powerloss.tree import Tree
 from n00dles_testing.tracing import why_not
+from tests.n00dles_testing.powerloss.logs import Log
 
 
 class Replaced:
@@ -200,3 +203,39 @@ def test_a_fault_is_found_and_nothing_else(
     found = found_in(name)
 
     assert found["kill"] == {kind}
+
+
+def test_after_a_second_power_loss_the_fix_is_for_what_was_lost_in_it() -> None:
+    log = Log({"s": b"old"})
+    log.create("s.new")
+    log.append("s.new", b"new")
+    log.rename("s.new", "s")
+    log.fsync()
+
+    def judged(left: Tree) -> Fault | None:
+        return Fault(FaultKind.CORRUPT, "no data") if left.listing().get("s") not in (b"old", b"new") else None
+
+    fault = crash_of_recovery(log.recording(), MODELS["journaled"], judged)
+
+    assert fault is not None
+    assert fault.kind is FaultKind.RECOVERY
+    assert fault.fix == "sync `s.new` (os.fsync) before it is renamed"
+
+
+def test_what_is_lost_in_a_second_power_loss_is_made_smaller_on_request() -> None:
+    log = Log({"s": b"old", "t": b"old"})
+    log.write("s", b"new")
+    log.write("t", b"new")
+    log.create("u")
+
+    def judged(left: Tree) -> Fault | None:
+        return Fault(FaultKind.CORRUPT, "no u") if "u" not in left.listing() else None
+
+    fault = crash_of_recovery(log.recording(), MODELS["strict"], judged)
+    assert fault is not None
+    assert fault.smaller is not None
+    smaller = fault.smaller(60.0)
+
+    assert smaller.kind is FaultKind.RECOVERY
+    assert smaller.cause == {"a crash in the recovery"}
+    assert [each for each in smaller.details if each.startswith("lost in the second")] == []

@@ -219,21 +219,49 @@ def test_sizes_change_by_truncation_and_by_allocation_which_never_cuts(actor: Ac
 
     recording = record(actor, act)
 
-    assert without_times(recording.operations)[:2] == [Truncate(0, 0, 2, 5, 3), Truncate(0, 0, 2, 3, 10)]
+    assert without_times(recording.operations)[:2] == [
+        Truncate(0, 0, 2, 5, 3),
+        Truncate(0, 0, 2, 3, 10, allocated=True),
+    ]
     assert recording.base.after(recording.operations).listing() == {"a": b"123" + bytes(9) + b"x"}
 
 
 @pytest.mark.parametrize(("flag", "data_only"), [(os.O_DSYNC, True), (os.O_SYNC, False)])
-def test_a_write_that_syncs_is_a_write_and_then_a_sync(actor: Actor, flag: int, data_only: bool) -> None:
+def test_a_write_that_syncs_is_a_write_and_then_a_sync_of_what_it_wrote(
+    actor: Actor, flag: int, data_only: bool
+) -> None:
     def act(actor: Actor) -> None:
         file = actor.open("a")
-        actor.write(file, 0, b"x", flags=CREATE | flag)
+        actor.write(file, 5, b"x", flags=CREATE | flag)
 
     write, sync = record(actor, act).operations[1:]
 
-    assert write == Write(write.entered, write.exited, 2, 0, b"x")
-    assert sync == Sync(sync.entered, sync.exited, 2, data_only=data_only)
+    assert write == Write(write.entered, write.exited, 2, 5, b"x")
+    assert sync == Sync(sync.entered, sync.exited, 2, data_only=data_only, part=(5, 6))
     assert write.entered < write.exited < sync.entered < sync.exited
+
+
+def test_a_write_that_could_not_sync_is_a_write_and_then_a_sync_that_failed(actor: Actor) -> None:
+    def act(actor: Actor) -> None:
+        file = actor.open("a")
+        actor.write(file, 0, b"x", flags=CREATE | os.O_DSYNC, result=-5)
+
+    recording = record(actor, act)
+
+    assert without_times(recording.operations)[1:] == [
+        Write(0, 0, 2, 0, b"x"),
+        Sync(0, 0, 2, data_only=True, failed=True, part=(0, 1)),
+    ]
+
+
+def test_a_sync_of_a_mapping_is_one_of_the_part_that_is_mapped(actor: Actor) -> None:
+    def act(actor: Actor) -> None:
+        file = actor.open("a")
+        actor.call("msync", file, lambda: None, offset=4096, length=100)
+
+    recording = record(actor, act)
+
+    assert without_times(recording.operations)[1:] == [Sync(0, 0, 2, data_only=True, part=(4096, 4196))]
 
 
 def test_a_call_that_failed_changes_nothing_and_a_sync_that_failed_is_told(actor: Actor) -> None:
@@ -242,11 +270,16 @@ def test_a_call_that_failed_changes_nothing_and_a_sync_that_failed_is_told(actor
         actor.write(file, 0, b"lost", do=lambda: None, result=-28)
         actor.call("unlink", "a", lambda: None, result=-5)
         actor.sync(file, result=-5)
+        actor.call("syncfs", file, lambda: None, result=-5)
         actor.call("sync", None, lambda: None)
 
     recording = record(actor, act)
 
-    assert without_times(recording.operations)[1:] == [Sync(0, 0, 2, data_only=False, failed=True), SyncAll(0, 0)]
+    assert without_times(recording.operations)[1:] == [
+        Sync(0, 0, 2, data_only=False, failed=True),
+        SyncAll(0, 0, failed=True),
+        SyncAll(0, 0),
+    ]
 
 
 def test_folders_links_and_moves_are_followed(actor: Actor) -> None:
@@ -388,7 +421,7 @@ def test_a_write_in_which_the_process_was_killed_is_what_the_file_says(actor: Ac
         (lambda actor: (actor.folder / "b").touch(), "`b` is there, and was not made by any call"),
         (lambda actor: (actor.folder / "d").rmdir() or (actor.folder / "d").touch(), "`d` is another kind of file"),
         (lambda actor: actor.rename("../outside/b", "a"), "`a` was moved here from"),
-        (lambda actor: os.mkfifo(actor.folder / "p"), "neither a file nor a folder"),
+        (lambda actor: os.mkfifo(actor.folder / "p"), "`p` is there, and was not made by any call"),
         (lambda actor: actor.obstacle("", "io_uring was used"), "io_uring was used"),
     ],
 )

@@ -4,29 +4,38 @@ import contextlib
 import errno
 import mmap
 import os
+import shutil
 import signal
+import socket
 import sqlite3
 import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from n00dles_testing.powerloss.models import MODELS
 from n00dles_testing.powerloss.operations import (
     ROOT,
+    ChangeMode,
     Create,
+    MakeFolder,
+    MakeSpecial,
     Marked,
     Rename,
+    Special,
     Sync,
     SyncAll,
     Truncate,
+    Unlink,
     Write,
 )
 from n00dles_testing.powerloss.recording import Unfollowable, record
+from n00dles_testing.powerloss.states import states
 from n00dles_testing.powerloss.tree import Tree
 from n00dles_testing.tracing import Fail, Kill, Marks, TracedCall, why_not
 
@@ -256,14 +265,50 @@ def test_a_database_of_16_megabytes_is_not_copied_for_each_state(tmp_path: Path)
     assert len(blocks) <= 4096 + sum(range(41))
 
 
+def test_a_copy_of_a_file_and_a_file_without_a_name_are_recorded(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 5000)
+
+    def run() -> None:
+        shutil.copyfile(tmp_path / "a", tmp_path / "b")
+        with TemporaryFile(dir=tmp_path) as file:
+            file.write(b"never seen")
+            file.flush()
+            os.fsync(file.fileno())
+
+    recording = record(run, tmp_path)
+
+    written = [step.data for step in recording.operations if isinstance(step, Write)]
+    assert written == [b"x" * 5000, b"never seen"]
+    assert recording.base.after(recording.operations).listing() == {"a": b"x" * 5000, "b": b"x" * 5000}
+
+
+def test_a_synced_write_that_fails_is_a_write_whose_sync_failed(tmp_path: Path) -> None:
+    def run() -> None:
+        file = os.open(tmp_path / "a", os.O_WRONLY | os.O_CREAT | os.O_DSYNC)
+        with contextlib.suppress(OSError):
+            os.write(file, b"first")
+        os.write(file, b"again")
+
+    failing = iter([Fail(errno.EIO, after_writing=True)])
+    recording = record(run, tmp_path, on_call=lambda call, _: next(failing, None) if call.name == "write" else None)
+
+    told = [
+        (type(step), step.offset if isinstance(step, Write) else step.failed)
+        for step in recording.operations
+        if isinstance(step, Write | Sync)
+    ]
+    assert told == [(Write, 0), (Sync, True), (Write, 0), (Sync, False)]
+    assert recording.base.after(recording.operations).listing() == {"a": b"again"}
+
+
 def _map(path: Path) -> None:
     with (path / "a").open("r+b") as file, mmap.mmap(file.fileno(), 4096) as memory:
         memory[0] = 1
 
 
-def _send(path: Path) -> None:
-    with (path / "a").open("r+b") as source, (path / "b").open("wb") as goal:
-        os.sendfile(goal.fileno(), source.fileno(), 0, 10)
+def _name(path: Path) -> None:
+    descriptor = os.open(path, os.O_TMPFILE | os.O_WRONLY)
+    os.link(f"/proc/self/fd/{descriptor}", path / "b", src_dir_fd=descriptor, follow_symlinks=True)
 
 
 def _move_in(path: Path) -> None:
@@ -274,7 +319,11 @@ def _move_in(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("run", "told"),
-    [(_map, "/a: it is mapped"), (_send, "/b: its bytes come from"), (_move_in, "`b` was moved here from")],
+    [
+        (_map, "/a: it is mapped"),
+        (_name, "/b: a file that was made without a name"),
+        (_move_in, "`b` was moved here from"),
+    ],
 )
 def test_what_calls_do_not_tell_is_refused_with_the_file_and_the_reason(
     tmp_path: Path, run: Callable[[Path], None], told: str
@@ -301,3 +350,54 @@ def test_opening_to_empty_a_file_is_a_truncation_of_the_same_inode(tmp_path: Pat
 
     assert [type(step) for step in recording.operations] == [Truncate, Write]
     assert {step.inode for step in recording.operations if isinstance(step, Truncate | Write)} == {ROOT + 1}
+
+
+def test_what_is_kept_outside_is_not_taken_back_and_so_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+
+    with pytest.raises(Unfollowable) as refused:
+        record(lambda: (tmp_path / "index").write_text("x"), folder)
+
+    assert str(refused.value) == f"it keeps something outside of its location: {tmp_path}/index"
+
+
+def test_permissions_pipes_and_sockets_are_recorded_with_their_changes(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("old")
+    (tmp_path / "key").chmod(0o600)
+
+    def run() -> None:
+        os.umask(0o022)
+        os.chdir(tmp_path)
+        os.mkdir("private", 0o700)
+        os.mkfifo("private/pipe", 0o600)
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind("socket")
+        pipe = os.open("private/pipe", os.O_RDWR)
+        os.write(pipe, b"not on the disk")
+        os.chmod("key", 0o400)
+        os.unlink("socket")
+        os.mknod("file", 0o644)
+
+    recording = record(run, tmp_path)
+
+    left = recording.base.after(recording.operations)
+    modes = {path: left.mode(inode) for path, inode in left.names()}
+    assert modes == {"file": 0o644, "key": 0o400, "private": 0o700, "private/pipe": 0o600}
+    assert left.listing()["private/pipe"] is Special.PIPE
+    assert [type(operation) for operation in recording.operations] == [
+        *(MakeFolder, MakeSpecial, MakeSpecial, ChangeMode, Unlink, Create),
+    ]
+
+
+def test_a_socket_that_nobody_listens_to_any_more_is_there_after_a_power_loss(tmp_path: Path) -> None:
+    def run() -> None:
+        os.chdir(tmp_path)
+        with socket.socket(socket.AF_UNIX) as bound:
+            bound.bind("socket")
+            os.fsync(os.open(".", os.O_RDONLY))
+        os.unlink("socket")
+
+    found = [state.tree.listing() for state in states(record(run, tmp_path), MODELS["journaled"])]
+
+    assert sorted(found, key=len) == [{}, {"socket": Special.SOCKET}]

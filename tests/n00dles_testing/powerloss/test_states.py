@@ -6,10 +6,10 @@ from itertools import islice
 import pytest
 
 from n00dles_testing.powerloss import subsets
-from n00dles_testing.powerloss.epochs import Choice, Epoch, epochs
+from n00dles_testing.powerloss.epochs import Epoch, epochs
 from n00dles_testing.powerloss.models import MODELS
 from n00dles_testing.powerloss.state import State
-from n00dles_testing.powerloss.states import states
+from n00dles_testing.powerloss.states import candidates, states
 from n00dles_testing.powerloss.steps import steps
 from n00dles_testing.powerloss.subsets import choices
 from tests.n00dles_testing.powerloss.logs import PAGE, Log, files, left
@@ -169,8 +169,8 @@ class TestChoice:
             few = islice(choices([epoch], random.Random(0)), 25)
             return any(epoch.tree(epoch.legal(choice)).listing().get("s") == b"" for _, choice in few)
 
-        monkeypatch.setattr(subsets, "_ends", lambda epoch: iter([Choice(0), Choice(epoch.all)]))
-        monkeypatch.setattr(subsets, "_units", lambda epoch: iter(()))
+        monkeypatch.setattr(subsets, "_sides", lambda epoch: iter(()))
+        monkeypatch.setattr(subsets, "_units", lambda epoch, rng: iter(()))
         with_rule = corrupt_among_rules()
         monkeypatch.setattr(subsets, "_omissions", lambda epoch, end, omitted: iter(()))
         without_rule = corrupt_among_rules()
@@ -215,6 +215,31 @@ class TestChoice:
         found = {len(data) for listing, _ in left(log, "kill", budget=9) if isinstance(data := listing["a"], bytes)}
 
         assert {0, 100 * PAGE, 200 * PAGE} <= found
+
+
+class TestSample:
+    @staticmethod
+    def tried(seed: int, more: int) -> list[State]:
+        """Return so many states of a store that syncs a lot, besides those which are needed."""
+        found = candidates(saves(12, fsync=True, folder=True).recording(), MODELS["strict"], 1000, seed)
+        return [each.state for each in islice((each for each in found if not each.needed), more)]
+
+    def test_another_seed_tries_others(self) -> None:
+        first, second = ({state.tree.digest() for state in self.tried(seed, 12)} for seed in (0, 3))
+
+        assert first != second
+        assert first != {state.tree.digest() for state in self.tried(0, 1000)}
+
+    def test_a_small_one_is_of_all_positions_and_of_pairs(self) -> None:
+        found = [self.tried(seed, 12) for seed in range(10)]
+
+        assert all(len({len(state.acknowledged) for state in each}) > 5 for each in found)
+        assert all(any(len(state.lost) > 0 and state.tree.listing() for state in each) for each in found)
+
+    def test_what_every_position_has_at_the_least_and_the_most_comes_first(self) -> None:
+        found = candidates(saves(3).recording(), MODELS["strict"], 1000, 0)
+
+        assert [each.needed for each in islice(found, 3)] == [True, True, False]
 
 
 class TestLost:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
 from n00dles_testing.powerloss.models import MODELS
@@ -23,6 +23,8 @@ COMMANDS = (
     "fsync",
     "fdatasync",
     "failed",
+    "written and synced",
+    "part",
     "folder",
     "sync",
 )
@@ -74,8 +76,12 @@ def _do(log: Log, command: str, path: str, to: str, *, size: int, data: bytes) -
             getattr(log, command)(path)
         case "failed":
             log.fsync(path, failed=True)
+        case "written and synced":
+            log.write_synced(path, data, offset=[0, 2, PAGE - 100][size])
+        case "part":
+            log.sync_part(path, *[(0, 10), (PAGE, PAGE + 10), (10, PAGE + 1)][size], failed=to > path)
         case "sync":
-            log.sync()
+            log.sync(failed=size == 2)
 
 
 def units(log: Log) -> int:
@@ -97,6 +103,7 @@ def tried(log: Log, model: str) -> set[tuple[Files, int]]:
 @pytest.mark.parametrize("model", POWER_LOSSES)
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(script=commands, in_folder=st.booleans())
+@example(script=[("create", "a", "a", 0, False), ("sync", "a", "a", 1, False)], in_folder=True)
 def test_each_state_is_legal(model: str, script: list[tuple[str, str, str, int, bool]], in_folder: bool) -> None:
     log = log_of(script, in_folder=in_folder)
     assume(units(log) <= 10)

@@ -89,7 +89,7 @@ def seen_by_strace(log: str, folder: str) -> list[tuple[str, int, bytes]]:
     seen = []
     for line in log.splitlines():
         match = LINE.match(line)
-        if match is None or match["name"] in CONDITIONAL:
+        if match is None or match["name"] in (*CONDITIONAL, "fchown"):
             continue
         strings = [unquoted(text) for text in STRING.findall(match["arguments"])]
         described = [unquoted(text).decode() for text in re.findall(r"<((?:\\x[0-9a-f]{2})+)>", match["arguments"])]

@@ -113,6 +113,73 @@ def test_a_short_write_writes_its_first_bytes_and_says_how_many(way: str, tmp_pa
     assert (tmp_path / "4").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "pwritev"), reason="this Python has no pwritev")
+def test_a_short_write_of_parts_keeps_its_flags_and_moves_its_descriptor(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    asked: list[int] = []
+
+    def run() -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+        parts = [bytearray(b"abcdef"), bytearray(b"ghi")]
+        written = os.pwritev(descriptor, parts, -1, os.RWF_DSYNC)
+        assert (written, os.lseek(descriptor, 0, os.SEEK_CUR)) == (4, 4)
+        assert os.writev(descriptor, parts) == 9
+
+    def shorten_first(call: TracedCall, number: int) -> Injection | None:
+        if call.name != "pwritev2":
+            return None
+        asked.append(number)
+        return Short(4)
+
+    traced = trace(run, str(tmp_path), on_call=shorten_first)
+
+    write = only(traced, "pwritev2")
+    assert (traced.status, len(asked)) == (0, 1)
+    assert (write.offset, write.data, write.flags & os.O_SYNC) == (0, b"abcd", os.O_DSYNC)
+    assert path.read_bytes() == b"abcdabcdefghi"
+
+
+SYNCED_WRITES: dict[str, Callable[[int], object]] = {
+    "write": lambda descriptor: os.write(descriptor, b"ab"),
+    "writev": lambda descriptor: os.writev(descriptor, [b"a", b"b"]),
+    "pwrite64": lambda descriptor: os.pwrite(descriptor, b"ab", 1),
+    "pwritev2": lambda descriptor: os.pwritev(descriptor, [b"a", b"b"], -1, os.RWF_SYNC),
+}
+
+
+@pytest.mark.parametrize("way", SYNCED_WRITES)
+@pytest.mark.parametrize("appends", [0, os.O_APPEND])
+def test_a_synced_write_whose_sync_fails_has_written_and_moves_no_descriptor(
+    way: str, appends: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"12345")
+
+    def run() -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_DSYNC | appends)
+        os.lseek(descriptor, 1, os.SEEK_SET)
+        with pytest.raises(OSError, match="Input/output error"):
+            SYNCED_WRITES[way](descriptor)
+        assert os.lseek(descriptor, 0, os.SEEK_CUR) == 1
+
+    traced = trace(run, str(tmp_path), on_call=at(way, Fail(errno.EIO, after_writing=True)))
+
+    write = only(traced, way)
+    assert traced.status == 0
+    assert (write.result, write.injected, write.data, write.offset) == (-errno.EIO, "EIO", b"ab", 5 if appends else 1)
+    assert path.read_bytes() == (b"12345ab" if appends else b"1ab45")
+
+
+def test_a_call_that_writes_nothing_fails_as_it_is_told(tmp_path: Path) -> None:
+    def run() -> None:
+        with pytest.raises(OSError, match="Input/output error"):
+            os.mkdir(tmp_path / "folder")
+
+    traced = trace(run, str(tmp_path), on_call=lambda *_: Fail(errno.EIO, after_writing=True))
+
+    assert (traced.status, list(tmp_path.iterdir())) == (0, [])
+
+
 def test_a_buffered_file_completes_a_short_write_itself(tmp_path: Path) -> None:
     data = os.urandom(100_000)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from n00dles_testing.tracing import CannotTraceError, trace, why_not
+from n00dles_testing.tracing import CannotTraceError, Kill, running, trace, tracees, why_not
 
 from .tracing_here import calls, needs_tracing, only, traced_well, write_whole
 
@@ -110,6 +110,137 @@ def test_children_that_outlive_their_parent_are_waited_for(tmp_path: Path) -> No
     traced = traced_well(begin, tmp_path)
 
     assert only(traced, "write").data == b"x"
+
+
+def test_what_is_left_behind_is_ended_after_a_grace_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracees, "_GRACE", 0.2)
+
+    def run() -> None:
+        helper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+        write_whole(tmp_path / "helper", f"{helper.pid}.".encode())
+
+    begun = time.monotonic()
+    traced = traced_well(run, tmp_path)
+
+    helper = number_in(tmp_path / "helper")
+    assert traced.left_behind == (f"sleep (process {helper})",)
+    assert traced.obstacles == ()
+    assert not is_alive(helper)
+    assert time.monotonic() - begun < 60
+
+
+def test_what_a_kill_leaves_behind_is_ended_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracees, "_GRACE", 0.2)
+
+    def run() -> None:
+        subprocess.Popen(["sleep", "1000"])
+        os.mkdir(tmp_path / "folder")
+
+    traced = trace(run, str(tmp_path), on_call=lambda *_: Kill(), time_limit=20)
+
+    assert (traced.status, traced.timed_out, len(traced.left_behind)) == (-signal.SIGKILL, False, 1)
+    assert only(traced, "mkdir", "mkdirat").process == traced.process
+
+
+def test_who_is_left_behind_and_writes_on_is_an_obstacle(tmp_path: Path) -> None:
+    parent = 0
+
+    def run() -> None:
+        nonlocal parent
+        parent = os.getpid()
+        if os.fork() == 0:
+            while os.getppid() == parent:
+                time.sleep(0.001)
+            write_whole(tmp_path / "late", b"x")
+            time.sleep(1000)
+
+    traced = traced_well(run, tmp_path)
+
+    (obstacle,) = traced.obstacles
+    assert obstacle.path == str(tmp_path / "late")
+    assert traced.left_behind[0] in str(obstacle)
+    assert only(traced, "write").data == b"x"
+
+
+def test_a_call_that_another_thread_ends_by_exec_has_no_result(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+
+    def run() -> None:
+        descriptor = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(descriptor, bytes(4096))
+        os.set_blocking(descriptor, True)
+        begins = threading.Event()
+        threading.Thread(target=become_another, args=(os.getpid(), begins)).start()
+        begins.set()
+        os.write(descriptor, b"last")
+
+    def become_another(leader: int, begins: threading.Event) -> None:
+        begins.wait()
+        for _ in range(5000):
+            if "pipe_write" in Path(f"/proc/self/task/{leader}/wchan").read_text():
+                break
+            time.sleep(0.001)
+        os.execv("/bin/sh", ["sh", "-c", f"echo x > {tmp_path / 'f'}"])
+
+    if not Path("/proc/self/wchan").read_text():
+        pytest.skip("this kernel does not tell where a thread waits")
+    traced = traced_well(run, tmp_path)
+
+    *_, last, _, written = calls(traced)
+    assert (last.name, last.result, last.exited) == ("write", None, None)
+    assert (written.data, written.result) == (b"x\n", 2)
+
+
+def test_an_interrupt_right_after_the_fork_leaves_no_child_and_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(child: int) -> None:
+        children.append(child)
+        raise KeyboardInterrupt
+
+    children: list[int] = []
+    monkeypatch.setattr(running, "_seize", interrupt)
+    before = set(os.listdir("/proc/self/fd"))
+
+    with pytest.raises(KeyboardInterrupt):
+        trace(lambda: None, str(tmp_path))
+
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):
+        os.waitpid(children[0], 0)
+
+
+def test_ends_are_told_where_ends_of_children_were_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        traced = trace(lambda: sys.exit(7), str(tmp_path))
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+    assert traced.status == 7
+
+
+def test_a_thread_cannot_trace_where_ends_of_children_are_ignored(tmp_path: Path) -> None:
+    reasons: list[str] = []
+
+    def work() -> None:
+        with pytest.raises(CannotTraceError) as refused:
+            trace(lambda: None, str(tmp_path))
+        reasons.append(str(refused.value))
+
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+    assert len(reasons) == 1
+    assert "SIGCHLD" in reasons[0]
 
 
 def test_an_error_of_the_listener_ends_the_program_and_is_raised(tmp_path: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import os
-import socket
+import stat
 import struct
 from pathlib import Path
 
 import pytest
 
-from n00dles_testing.tracing import Trace
+from n00dles_testing.tracing import Trace, threads
 from n00dles_testing.tracing.machines import this_machine
 
 from .tracing_here import calls, needs_tracing, traced_well, write_whole
@@ -84,41 +85,6 @@ def test_mappings_that_are_read_or_private_are_none(path: Path, tmp_path: Path) 
     assert traced_well(run, tmp_path).obstacles == ()
 
 
-def test_bytes_sent_from_another_file(path: Path, tmp_path: Path) -> None:
-    def run() -> None:
-        source, target = os.open(__file__, os.O_RDONLY), os.open(path, os.O_WRONLY)
-        assert os.sendfile(target, source, 0, 10) == 10
-
-    assert_only_obstacle(traced_well(run, tmp_path), path, "sendfile")
-
-
-def test_bytes_copied_in_the_kernel(path: Path, tmp_path: Path) -> None:
-    def run() -> None:
-        source, target = os.open(path, os.O_RDONLY), os.open(path, os.O_WRONLY)
-        assert os.copy_file_range(source, target, 10, 0, 4096) == 10
-
-    assert_only_obstacle(traced_well(run, tmp_path), path, "copy_file_range")
-
-
-@pytest.mark.skipif(not hasattr(os, "splice"), reason="this Python has no splice")
-def test_bytes_from_a_pipe(path: Path, tmp_path: Path) -> None:
-    def run() -> None:
-        reader, writer = os.pipe()
-        os.write(writer, b"abc")
-        assert os.splice(reader, os.open(path, os.O_WRONLY), 3) == 3
-
-    assert_only_obstacle(traced_well(run, tmp_path), path, "splice")
-
-
-def test_what_is_read_and_sent_elsewhere_is_none(path: Path, tmp_path: Path) -> None:
-    def run() -> None:
-        one, other = socket.socketpair()
-        os.sendfile(one.fileno(), os.open(path, os.O_RDONLY), 0, 10)
-        assert other.recv(10) == b"x" * 10
-
-    assert traced_well(run, tmp_path).obstacles == ()
-
-
 @pytest.mark.parametrize("mode", [0x2 | 0x1, 0x10, 0x8, 0x20])
 def test_holes_and_other_moves_of_bytes_by_fallocate(mode: int, path: Path, tmp_path: Path) -> None:
     done = tmp_path / "done"
@@ -177,11 +143,126 @@ def test_a_folder_that_moves_out(tmp_path: Path) -> None:
     assert_only_obstacle(traced, root / "folder", "outside")
 
 
-def test_a_file_without_a_name(tmp_path: Path) -> None:
+def test_a_file_without_a_name_that_gets_one(tmp_path: Path) -> None:
     def run() -> None:
-        os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY)
+        descriptor = os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY)
+        path, follows = os.fsencode(f"/proc/self/fd/{descriptor}"), 0x400
+        assert system_call("linkat", -100, path, -100, os.fsencode(tmp_path / "named"), follows) == 0
 
-    assert_only_obstacle(traced_well(run, tmp_path), tmp_path, "O_TMPFILE")
+    assert_only_obstacle(traced_well(run, tmp_path), tmp_path / "named", "O_TMPFILE")
+
+
+@pytest.mark.parametrize("name", ["/new", "new"])
+def test_a_file_made_where_a_folder_is_taken_for_the_root(name: str, tmp_path: Path) -> None:
+    def run() -> None:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        how = (ctypes.c_uint64 * 3)(os.O_CREAT | os.O_WRONLY, 0o600, 0x10)
+        system_call("openat2", folder, name.encode(), how, ctypes.c_long(24))
+
+    traced = traced_well(run, tmp_path)
+
+    if not (tmp_path / "new").exists():
+        pytest.skip("the kernel has no openat2, or does not permit it")
+    assert_only_obstacle(traced, tmp_path, "RESOLVE_IN_ROOT")
+
+
+def test_a_folder_that_is_only_read_as_the_root_is_none(path: Path, tmp_path: Path) -> None:
+    def run() -> None:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        how = (ctypes.c_uint64 * 3)(os.O_WRONLY, 0, 0x10)
+        descriptor = system_call("openat2", folder, b"/f", how, ctypes.c_long(24))
+        if descriptor >= 0:
+            os.write(descriptor, b"y")
+
+    traced = traced_well(run, tmp_path)
+
+    assert traced.obstacles == ()
+    assert [call.data for call in calls(traced, "write")] == ([b"y"] if path.read_bytes()[:1] == b"y" else [])
+
+
+def test_what_is_opened_as_a_path_only_is_not_emptied(path: Path, tmp_path: Path) -> None:
+    traced = traced_well(lambda: os.open(path, os.O_PATH | os.O_TRUNC), tmp_path)
+
+    assert [call.flags & os.O_TRUNC for call in calls(traced)] == [0]
+    assert path.stat().st_size == 8192
+
+
+@pytest.mark.parametrize("way", ["clone", "clone3"])
+def test_a_child_that_must_not_be_traced(way: str, tmp_path: Path) -> None:
+    untraced, ends = 0x00800000, 17
+
+    def run() -> None:
+        flags = ctypes.c_long(untraced | ends)
+        if way == "clone":
+            child = system_call("clone", flags, *[ctypes.c_long(0)] * 4)
+        else:
+            wanted = (ctypes.c_uint64 * 8)(untraced, 0, 0, 0, ends)
+            child = system_call("clone3", wanted, ctypes.c_long(64))
+        if child == 0:
+            os._exit(0)
+        if child > 0:
+            os.waitpid(child, 0)
+            (tmp_path / "done").touch()
+
+    traced = traced_well(run, tmp_path)
+
+    if not (tmp_path / "done").exists():
+        pytest.skip("the kernel does not permit it")
+    assert_only_obstacle(traced, tmp_path, "CLONE_UNTRACED")
+
+
+def test_another_root_for_paths(tmp_path: Path) -> None:
+    def run() -> None:
+        if system_call("chroot", os.fsencode(tmp_path)) == 0:
+            os.close(os.open("/done", os.O_CREAT | os.O_WRONLY))
+
+    traced = traced_well(run, tmp_path)
+
+    if not (tmp_path / "done").exists():
+        pytest.skip("only root may do that")
+    assert "chroot" in str(traced.obstacles[0])
+    assert traced.obstacles[0].path == str(tmp_path)
+
+
+def test_a_process_that_nobody_may_look_at(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(threads.Memory, "__init__", refuse)
+
+    traced = traced_well(lambda: write_whole(path, b"y"), tmp_path)
+
+    assert {obstacle.path for obstacle in traced.obstacles} == {str(tmp_path)}
+    assert any("write" in str(obstacle) for obstacle in traced.obstacles)
+    assert traced.events == ()
+
+
+def test_a_process_that_hides_itself_is_seen_or_told(path: Path, tmp_path: Path) -> None:
+    set_dumpable = 4
+
+    def run() -> None:
+        descriptor = os.open(path, os.O_WRONLY)
+        ctypes.CDLL(None).prctl(set_dumpable, 0, 0, 0, 0)
+        os.write(descriptor, b"hidden")
+
+    traced = traced_well(run, tmp_path)
+
+    is_seen = [call.data for call in calls(traced, "write")] == [b"hidden"]  # root sees all
+    assert is_seen != bool(traced.obstacles)
+
+
+def test_a_descriptor_that_nobody_may_look_at(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(place: str) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", place)
+
+    descriptor = os.open(path, os.O_WRONLY)
+    monkeypatch.setattr(os, "readlink", refuse)
+
+    traced = traced_well(lambda: os.write(descriptor, b"y"), tmp_path)
+
+    monkeypatch.undo()
+    os.close(descriptor)
+    assert_only_obstacle(traced, tmp_path, "what a call (write) was about could not be read")
 
 
 def test_a_file_opened_past_the_page_cache(tmp_path: Path) -> None:
@@ -193,8 +274,50 @@ def test_a_file_opened_past_the_page_cache(tmp_path: Path) -> None:
     assert_only_obstacle(traced_well(run, tmp_path), path, "O_DIRECT")
 
 
-def test_a_pipe_in_the_folder(tmp_path: Path) -> None:
-    assert_only_obstacle(traced_well(lambda: os.mkfifo(tmp_path / "p"), tmp_path), tmp_path / "p", "mknod")
+def test_a_device_in_the_folder(tmp_path: Path) -> None:
+    try:
+        os.mknod(tmp_path / "try", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    except PermissionError:
+        pytest.skip("nobody but root makes a device")
+
+    def run() -> None:
+        os.mknod(tmp_path / "null", stat.S_IFCHR | 0o600, os.makedev(1, 3))
+
+    assert_only_obstacle(traced_well(run, tmp_path), tmp_path / "null", "device")
+
+
+@pytest.mark.parametrize("name", ["setxattr", "fsetxattr", "removexattr", "lremovexattr"])
+def test_extended_attributes(name: str, path: Path, tmp_path: Path) -> None:
+    try:
+        os.setxattr(path, "user.sum", b"old")
+    except OSError:
+        pytest.skip("this file system has no extended attributes")
+
+    def run() -> None:
+        match name:
+            case "setxattr":
+                os.setxattr(path, "user.sum", b"new")
+            case "fsetxattr":
+                os.setxattr(os.open(path, os.O_RDONLY), "user.sum", b"new")
+            case "removexattr":
+                os.removexattr(path, "user.sum")
+            case _:
+                os.removexattr(path, "user.sum", follow_symlinks=False)
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, name)
+
+
+def test_another_owner(path: Path, tmp_path: Path) -> None:
+    try:
+        os.chown(path, 1, -1)
+    except PermissionError:
+        pytest.skip("nobody but root gives a file away")
+
+    def run() -> None:
+        os.chown(path, 1, -1)
+        os.chown(os.open(path, os.O_RDONLY), 2, 2)
+
+    assert_only_obstacle(traced_well(run, tmp_path), path, "owner")
 
 
 def test_io_uring(tmp_path: Path) -> None:

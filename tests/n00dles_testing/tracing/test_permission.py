@@ -7,6 +7,7 @@ import os
 import platform
 import struct
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,18 @@ def test_a_system_on_which_nobody_may_trace_is_told(scope: str, sentence: str, t
     setting.write_text(f"{scope}\n")
 
     assert sentence in running.why_refused(os.getpid(), PermissionError(errno.EPERM, "no"), scope=str(setting))
+
+
+def test_a_full_folder_for_temporary_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
+    monkeypatch.setattr(permission, "_answers", {})
+
+    reason = why_not()
+
+    assert "No space left on device" in str(reason)
 
 
 def test_it_is_tried_once_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

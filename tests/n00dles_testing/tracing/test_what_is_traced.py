@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import mmap
 import os
+import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -12,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from n00dles_testing.tracing import Mark, Marks, TracedCall, trace
+from n00dles_testing.tracing import Mark, Marks, TracedCall, trace, watching
 
 from .tracing_here import calls, needs_tracing, only, traced_well, write_whole
 
@@ -94,6 +98,24 @@ def test_a_descriptor_that_syncs_each_write_says_so(flag: int, tmp_path: Path) -
 
 
 @pytest.mark.skipif(not hasattr(os, "pwritev"), reason="this Python has no pwritev")
+def test_a_write_that_must_not_append_stands_at_its_place(tmp_path: Path) -> None:
+    path, does_not_append = tmp_path / "f", 0x20
+    path.write_bytes(b"12345")
+
+    def run() -> None:
+        with contextlib.suppress(OSError):
+            os.pwritev(os.open(path, os.O_WRONLY | os.O_APPEND), [b"x"], 1, does_not_append)
+
+    traced = traced_well(run, tmp_path)
+
+    write = only(traced, "pwritev2")
+    if path.read_bytes() == b"12345":
+        pytest.skip("this kernel has no RWF_NOAPPEND")
+    assert (write.offset, write.data) == (1, b"x")
+    assert path.read_bytes() == b"1x345"
+
+
+@pytest.mark.skipif(not hasattr(os, "pwritev"), reason="this Python has no pwritev")
 def test_the_flags_of_pwritev_count_as_those_of_the_descriptor(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"abc")
@@ -132,6 +154,40 @@ def test_syncs_tell_what_they_sync(tmp_path: Path) -> None:
         ("fsync", (str(tmp_path), "folder")),
         ("sync", None),
     ]
+
+
+def test_a_sync_of_the_file_system_is_told_also_where_files_have_devices_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (tmp_path / "beside").touch()
+    libc = ctypes.CDLL(None)
+
+    def run() -> None:
+        for path in (tmp_path / "beside", Path("/proc/self/status")):
+            libc.syncfs(os.open(path, os.O_RDONLY))
+
+    monkeypatch.setattr(watching.Watch, "device", property(lambda _: -1, lambda *_: None), raising=False)
+    traced = traced_well(run, root)
+
+    assert [call.file and call.file.path for call in calls(traced)] == [str(tmp_path / "beside")]
+
+
+def test_a_sync_of_a_mapping_tells_which_part_of_the_file_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(bytes(1 << 16))
+
+    def run() -> None:
+        with path.open("r+b") as file:
+            mapping = mmap.mmap(file.fileno(), 1 << 15, offset=mmap.ALLOCATIONGRANULARITY)
+            mapping[5000] = 1
+            mapping.flush(mmap.PAGESIZE, mmap.PAGESIZE)
+
+    traced = traced_well(run, tmp_path)
+
+    synced = only(traced, "msync")
+    assert (synced.offset, synced.length) == (mmap.ALLOCATIONGRANULARITY + mmap.PAGESIZE, mmap.PAGESIZE)
 
 
 def test_truncation_and_allocation_tell_the_new_size(tmp_path: Path) -> None:
@@ -437,3 +493,41 @@ def test_openat2_is_read_like_an_open(tmp_path: Path) -> None:
     assert opened.flags == os.O_CREAT | os.O_WRONLY
     if opened.result is not None and opened.result >= 0:
         assert opened.inode == (tmp_path / "f").stat().st_ino
+
+
+def test_permissions_are_told_when_something_is_made_and_when_they_change(tmp_path: Path) -> None:
+    def run() -> None:
+        os.umask(0o027)
+        write_whole(tmp_path / "f", b"")
+        os.mkdir(tmp_path / "sub")
+        os.chmod(tmp_path / "f", 0o640)
+        os.chmod(tmp_path / "sub", 0o1700)
+        os.fchmod(os.open(tmp_path / "f", os.O_RDONLY), 0o444)
+        os.chmod("f", 0o400, dir_fd=os.open(tmp_path, os.O_RDONLY))
+
+    traced = traced_well(run, tmp_path)
+
+    made = [call.mode for call in calls(traced) if call.name in ("open", "openat", "mkdir", "mkdirat")]
+    assert made == [stat.S_IFREG | 0o600, stat.S_IFDIR | 0o750, None, None]
+    assert [call.mode for call in calls(traced) if "chmod" in call.name] == [0o640, 0o1700, 0o444, 0o400]
+
+
+def test_pipes_and_sockets_are_told_with_what_they_are(tmp_path: Path) -> None:
+    def run() -> None:
+        os.umask(0o022)
+        os.chdir(tmp_path)
+        os.mkfifo("pipe", 0o600)
+        for family, name in ((socket.AF_UNIX, "socket"), (socket.AF_UNIX, "\0no path"), (socket.AF_INET, ("", 0))):
+            socket.socket(family).bind(name)
+        os.mknod("file", stat.S_IFREG | 0o644)
+
+    traced = traced_well(run, tmp_path)
+
+    assert [
+        (os.path.basename(call.file.path), oct(call.mode)) for call in calls(traced) if call.file and call.mode
+    ] == [
+        ("pipe", oct(stat.S_IFIFO | 0o600)),
+        ("socket", oct(stat.S_IFSOCK | 0o755)),
+        ("file", oct(stat.S_IFREG | 0o644)),
+    ]
+    assert traced.obstacles == ()
