@@ -14,13 +14,15 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any, NoReturn
 
 from n00dles.context import PipelineContext
 
 from ..channel import Channel
+from ..factories import call_either
 from ..parent import die_with_parent
+from .clock import SkewedClock
 from .expect import BrokenClause, VacuousCheck
 from .instance import Instance
 from .player import not_called
@@ -60,6 +62,8 @@ class _Child:
         self._instance: Instance | None = None
         self._contexts: dict[str, PipelineContext] = {}
         self._touched: Touched | None = None
+        self._leases: dict[str, Any] = {}
+        self._clock = ExitStack()
 
     async def serve(self) -> None:
         while (message := await _next(self._channel)) is not None:
@@ -84,6 +88,8 @@ class _Child:
                 self._touched = Touched()
             case "touched" if self._touched is not None:
                 return {"touched": self._touched.all(), "is_proof": self._touched.sees_descriptors}
+            case "clock":
+                self._clock.enter_context(SkewedClock(message["seconds"]).installed())
             case "close":
                 if self._touched is not None:
                     self._touched.look()
@@ -122,7 +128,22 @@ class _Child:
                 await self._instance.save(run_id, context)
             case "delete":
                 await self._instance.delete(run_id)
+            case "acquire" | "renew" | "release":
+                began = time.monotonic()
+                await self._lease(self._instance.raw, message["do"], run_id, message.get("ttl"))
+                return {"lasted": (began, time.monotonic())}
         return {}
+
+    async def _lease(self, store: Any, do: str, run_id: str, ttl: float | None) -> None:
+        """Ask for, renew or give up this process's lease of a run; a refused one leaves the lease as it is."""
+        match do:
+            case "acquire":
+                holder = f"process {os.getpid()}"
+                self._leases[run_id] = await call_either(store.acquire, run_id, holder, ttl)
+            case "renew":
+                self._leases[run_id] = await call_either(store.renew, self._leases[run_id], ttl)
+            case "release":
+                await call_either(store.release, self._leases[run_id])
 
 
 def name_of(procedure: Procedure | TracingProcedure) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 
 from .expect import VacuousCheck
 
-__all__ = ["WallClock"]
+__all__ = ["SkewedClock", "WallClock"]
 
 _SECOND = 1_000_000_000
 _REAL_DATETIME = datetime.datetime
@@ -67,6 +67,18 @@ class WallClock:
                 self._file_times[str(path)] = path.stat().st_mtime_ns
             except OSError:
                 continue  # it has just gone
+
+
+class SkewedClock(WallClock):
+    """Goes on like the real one, so many seconds ahead of it, or behind."""
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__()
+        self.offset = seconds
+
+    def now_ns(self) -> int:
+        """Return what it shows, in nanoseconds since the epoch."""
+        return _REAL_TIME_NS() + self.offset * _SECOND
 
 
 def _stand_ins(clock: WallClock) -> list[tuple[Any, Any]]:

@@ -184,15 +184,21 @@ async def undisturbed_deeds(
     return {title: came for title, came in found.items() if came is not None}
 
 
-def nothing_tried(subject: StoreSubject, counted: int, what: str) -> Exception:
-    """Return why a check has shown nothing: nothing could be tried (NOT RUN), or it did not happen (VACUOUS)."""
+def nothing_tried(subject: StoreSubject, counted: int, what: str, *, are_traced: bool = False) -> Exception:
+    """Return why a check has shown nothing: nothing could be tried (NOT RUN), or it did not happen (VACUOUS).
+
+    With `are_traced` the check traces system calls where it can; if that could be done, there is something to try.
+    """
     if counted:
         return VacuousCheck(f"{what}, so nothing was shown")
     if subject.untried:
         return MisuseError(f"{what}, since the store's calls come out wrong without that")
+    untold = "they would have to be traced from outside the process, which this check does not do"
+    if are_traced:
+        untold = "and system calls could not be traced here (see the notes)"
     return MisuseError(
         f"{what}: Python does not tell of the calls that the store makes to the outside. C code makes them, called by "
-        "C code; they would have to be traced from outside the process, which this check does not do"
+        f"C code; {untold}"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from ..verdicts import ClauseResult, Verdict
 from .clauses.c04_faults import TITLES
 from .deeds import DEEDS
+from .left_by_a_kill import DELETED_AFTER_A_KILL
 from .progress import Progress
 from .registry import select
 from .runner import DEFAULT_LIMIT, open_runner
@@ -43,9 +44,9 @@ class DisturbanceReport:
             return "a fault was found"
         if untried := list(dict.fromkeys(title for each in self.results for title in each.untried)):
             more = f" and {len(untried) - 1} more" if untried[1:] else ""
-            return f"{untried[0]}{more} comes out wrong undisturbed: n00dles-testing check says how"
+            return f"{untried[0]}{more} already fails undisturbed; n00dles-testing check shows how"
         if not all(each.ok for each in self.results):
-            return "something was not shown"
+            return "something could not be shown"
         return "no fault found" if any(each.verdict is Verdict.PASS for each in self.results) else "nothing was tried"
 
     @property
@@ -70,7 +71,8 @@ class DisturbanceReport:
 
 def deeds_of(how: str) -> int:
     """Return how many deeds the clauses of `how` disturb, at most."""
-    return sum(len(DEEDS) if clause == "C03" else len(TITLES) for clause in HOWS[how])
+    deeds = {"C03": (*DEEDS, DELETED_AFTER_A_KILL), "C04": TITLES}
+    return sum(len(deeds[clause]) for clause in HOWS[how])
 
 
 def disturb_store(

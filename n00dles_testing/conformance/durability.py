@@ -9,7 +9,7 @@ from .expect import MisuseError, NotApplicableError
 from .scenario import Scenario
 from .subject import StoreSubject
 
-__all__ = ["keeps_nothing", "keeps_runs", "require_durable"]
+__all__ = ["keeps_nothing", "keeps_runs", "lies_with_a_server", "require_durable", "talks_to"]
 
 _INPUTS = {"probe": "first"}
 _ANOTHER_PROCESS = ("address ", "a process of its own ")
@@ -68,6 +68,25 @@ async def keeps_runs(subject: StoreSubject) -> bool:
     return found
 
 
+async def lies_with_a_server(subject: StoreSubject) -> str | None:
+    """Say in a sentence that the store keeps its runs with a server, and has no file of its own; None if it has not.
+
+    The same probe proves it: a process that saved a run, which this one finds, had connections, and wrote no file.
+    """
+    found, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
+    addresses = [what for what in touched if what.startswith("address ")]
+    if not (found and is_proof and addresses) or len(addresses) != len(touched):
+        return None
+    return f"the runs lie with a server ({addresses[0]}), and the process that saved one wrote no file"
+
+
+async def talks_to(subject: StoreSubject) -> list[str] | None:
+    """Return which other processes a process of the same probe talked to; None if that cannot be seen here."""
+    _, touched, is_proof = await subject.once("durability", lambda: _probe(subject))
+    found = [what for what in touched if what.startswith(_ANOTHER_PROCESS)]
+    return found if found or is_proof else None
+
+
 async def _probe(subject: StoreSubject) -> tuple[bool, list[str], bool]:
     async with subject.probe("is anything kept beyond the process?") as s, s.elsewhere() as other:
         await other.watch()
@@ -87,6 +106,6 @@ async def _finds(s: Scenario, run_id: str) -> bool:
 
 
 def _files_in(s: Scenario) -> list[str]:
-    if s.location is None:
+    if s.folder is None:
         return []
-    return [f"file {os.fspath(path)}" for path in Path(s.location).rglob("*")]
+    return [f"file {os.fspath(path)}" for path in Path(s.folder).rglob("*")]

@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from .child import Procedure, TracingProcedure, name_of
 from .ended import not_called
@@ -15,16 +15,24 @@ from .nursery import NurseryGoneError
 from .printed import end_of
 from .processes import HelperProcess, OtherProcess, describe_exit
 from .records import Record, show
+from .stopping import go_on, stop, until_stopped
 
 if TYPE_CHECKING:
     from .scenario import Scenario
 
-__all__ = ["Elsewhere"]
+__all__ = ["Elsewhere", "Lasted"]
 
 _TIME_TO_DIE = 10.0
 _TIME_TO_CALL = 60.0
 _KILLED = -signal.SIGKILL
 _PRINTED_TAIL = 500
+
+
+class Lasted(NamedTuple):
+    """When a call began and ended, by the monotonic clock that all processes of a host share, in seconds."""
+
+    began: float
+    ended: float
 
 
 class Elsewhere:
@@ -39,6 +47,11 @@ class Elsewhere:
         self._patience = patience
         self._scenario = scenario
         self._process = process
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
 
     @classmethod
     @asynccontextmanager
@@ -78,7 +91,7 @@ class Elsewhere:
         `text` tells it in the story. Raises as `perform` does, and `VacuousCheck` for an end by anything else. SIGKILL
         without last words comes from elsewhere: from a system that is short of memory, say.
         """
-        step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
+        step = self._scenario.journal.write(f"process {self.pid}: {text}")
         reply = await self._exchange(_performing(procedure, arguments), step)
         if reply is not None and "dying" not in reply:
             self._judge(text, step, reply)
@@ -132,6 +145,55 @@ class Elsewhere:
         """Close the store there; the next call opens it again."""
         await self._ask("close()", {"do": "close"})
 
+    async def late_save(self, run_id: str, outputs: Mapping[str, Any]) -> bool:
+        """Save what others have gone on with or deleted: what it changes, and may not, is for the check to say.
+
+        Returns False if the store raised an exception.
+        """
+        text = f"save({run_id!r}) with {show(dict(outputs))}"
+        return await self._tries(text, {"do": "save", "run_id": run_id, "outputs": dict(outputs)}) is not None
+
+    async def acquire(self, run_id: str, ttl: float, *, then_die: bool = False) -> Lasted | None:
+        """Ask for a lease of a run, in the name of this process; return None if the store refused it."""
+        message = {"do": "acquire", "run_id": run_id, "ttl": ttl}
+        if then_die:
+            return Lasted(*(await self._ask(f"acquire({run_id!r}, …, {ttl:g})", message, then_die=True))["lasted"])
+        return await self._times(f"acquire({run_id!r}, …, {ttl:g})", message)
+
+    async def renew(self, run_id: str, ttl: float) -> Lasted | None:
+        """Renew the lease that this process was given of a run; return None if the store refused it."""
+        return await self._times(f"renew(…, {ttl:g}) of {run_id!r}", {"do": "renew", "run_id": run_id, "ttl": ttl})
+
+    async def release(self, run_id: str) -> None:
+        """Give up the lease that this process was given of a run; it may be that of another by now, and raise."""
+        await self._tries(f"release(…) of {run_id!r}", {"do": "release", "run_id": run_id})
+
+    async def set_clock(self, seconds: int) -> None:
+        """Have the wall clock of the process show so many seconds more than that of this one, from now on."""
+        await self._ask(f"its clock is set {seconds:+} s off", {"do": "clock", "seconds": seconds})
+
+    async def stop(self) -> None:
+        """Stop the process by SIGSTOP. Raises `VacuousCheck` if it does not stand still then."""
+        await stop(self.pid)
+        self._scenario.tell(f"process {self.pid}: stopped by SIGSTOP")
+
+    def go_on(self) -> None:
+        """Let the process go on by SIGCONT. Raises `VacuousCheck` if it was not standing still until now."""
+        self._scenario.tell(f"process {self.pid}: continued by SIGCONT")
+        go_on(self.pid)
+
+    async def until_it_stops(self, doing: asyncio.Task[Any]) -> bool:
+        """Wait until the process has stopped itself in the midst of something; return False if that ended before.
+
+        Raises `VacuousCheck` if neither comes.
+        """
+        if await until_stopped(self.pid, doing):
+            self._scenario.tell(f"process {self.pid}: stopped by SIGSTOP")
+            return True
+        if not doing.done():
+            raise VacuousCheck(f"process {self.pid} was to be stopped in the midst of something, and was not seen so")
+        return False
+
     async def watch(self) -> None:
         """Note from now on what the process touches outside its memory."""
         await self._exchange({"do": "watch"})
@@ -146,8 +208,24 @@ class Elsewhere:
         message = {"do": "load_or_create", "run_id": run_id, "inputs": dict(inputs)}
         return Record.from_dict((await self._ask(text, message, then_die=then_die))["record"])
 
+    async def _tries(self, text: str, message: dict[str, Any]) -> dict[str, Any] | None:
+        """Make a call that the store may refuse; return the reply, or None if it raised."""
+        step = self._scenario.journal.write(f"process {self.pid}: {text}")
+        reply = await self._exchange(message, step)
+        if reply is None:
+            raise self._ended(text, step, await self._end())
+        if "raised" in reply:
+            self._scenario.journal.outcome(step, f"raised {reply['raised']}")
+            return None
+        self._judge(text, step, reply)
+        return reply
+
+    async def _times(self, text: str, message: dict[str, Any]) -> Lasted | None:
+        reply = await self._tries(text, message)
+        return None if reply is None else Lasted(*reply["lasted"])
+
     async def _ask(self, text: str, message: dict[str, Any], *, then_die: bool = False) -> dict[str, Any]:
-        step = self._scenario.journal.write(f"process {self._process.pid}: {text}")
+        step = self._scenario.journal.write(f"process {self.pid}: {text}")
         reply = await self._exchange({**message, "die": then_die}, step)
         if reply is None:
             raise self._ended(text, step, await self._end())
@@ -225,7 +303,7 @@ class Elsewhere:
 
     async def _see_it_die(self) -> None:
         status = await self._end()
-        self._scenario.tell(f"process {self._process.pid}: {describe_exit(status)} right after its acknowledgement")
+        self._scenario.tell(f"process {self.pid}: {describe_exit(status)} right after its acknowledgement")
         if status != _KILLED:
             raise VacuousCheck(
                 f"the process that was to die by SIGKILL after its acknowledgement {describe_exit(status)}, so nothing "

@@ -1,8 +1,10 @@
 """The level that a store has reached, what stops the next one, and all that nobody has tried: in a few lines.
 
-A level is reached when every clause of it has passed, and the levels below it are reached. Level 1 is about any store,
-so one of its clauses may not apply, as that of damaged records does not to a store without any; that is proven by a
-probe, and named. From level 2 on each clause has to pass. What was not run, not asked for or has no check is no pass.
+A level is reached when every clause of it has passed, and the levels below it are reached. What was not run, not asked
+for or has no check is no pass. What does not apply, as a probe has proven, is named, and stops no level where a store
+may rightly be without it: of level 1 anything, as damaged records of a store without any; of level 4 all but W01 to
+W04, as leases that are not offered, or the death of a server that there is not. Level 3 may not apply as a whole: it is
+then set aside, since the disk is that of a server, and its promise to keep. Of level 2 each clause has to pass.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ _WORST_FIRST = (
     _NOT_ASKED,
     _NOT_CHECKED,
 )
-_SECOND = 2
+_SECOND, _POWER_SAFE = 2, 3
+_OF_ANY_SHARED_STORE = ("W01", "W02", "W03", "W04")
+"""What level 4 asks of every store: the others ask for a server, leases, a pool or retention."""
 _UNDISTURBED = (*(f"S{number:02}" for number in range(1, 13)), "C01", "C02")
 """What is about calls that nothing disturbs."""
 LOST_AT_A_RESTART = "lost at a restart"
@@ -52,15 +56,25 @@ def grade(results: Sequence[ClauseResult]) -> Grade:
     by_clause = {result.clause: result for result in results}
     checked = {each.id for each in implemented()}
     missing = tuple(id_ for _, clauses in LEVELS.values() for id_ in clauses if id_ not in checked)
-    level = None
-    for number in LEVELS:
-        if not _is_reached(number, by_clause):
-            break
-        level = number
-    following = (level or 0) + 1
+    is_aside = _is_aside(by_clause)
+    counted = [number for number in LEVELS if number != _POWER_SAFE or not is_aside]
+    reached = list(itertools.takewhile(lambda number: _is_reached(number, by_clause), counted))
+    following = next((number for number in counted if number not in reached), 0)
     stops = _what_stops(following, by_clause, checked)
-    lines = [_headline(level, results), *stops, *_unknown(missing, following if stops else 0), *_lost(results)]
-    return Grade(level, "\n".join(lines), missing)
+    aside = _set_aside(by_clause) if is_aside and _SECOND in reached else []
+    lines = [_headline(reached, results), *aside, *stops, *_unknown(missing, following if stops else 0)]
+    return Grade(reached[-1] if reached else None, "\n".join([*lines, *_lost(results)]), missing)
+
+
+def _is_aside(by_clause: dict[str, ClauseResult]) -> bool:
+    """Whether no clause of level 3 applies: the store has no file that a power loss could harm."""
+    found = [by_clause[id_].verdict if id_ in by_clause else None for id_ in LEVELS[_POWER_SAFE][1]]
+    return set(found) == {Verdict.NOT_APPLICABLE}
+
+
+def _set_aside(by_clause: dict[str, ClauseResult]) -> list[str]:
+    reason = _reason(by_clause[LEVELS[_POWER_SAFE][1][0]]).partition(": ")[0]
+    return [f"{level_title(_POWER_SAFE)} is the server's: {reason}"]
 
 
 def _lost(results: Iterable[ClauseResult]) -> list[str]:
@@ -94,16 +108,20 @@ def _nobody_knows(result: ClauseResult) -> str:
 
 
 def _is_reached(level: int, by_clause: dict[str, ClauseResult]) -> bool:
-    verdicts = [by_clause[id_].verdict if id_ in by_clause else None for id_ in LEVELS[level][1]]
-    return Verdict.PASS in verdicts and all(counts_for(level, verdict) for verdict in verdicts)
+    verdicts = {id_: by_clause[id_].verdict if id_ in by_clause else None for id_ in LEVELS[level][1]}
+    if level == _POWER_SAFE:
+        return set(verdicts.values()) == {Verdict.PASS}
+    return Verdict.PASS in verdicts.values() and all(counts_for(id_, verdict) for id_, verdict in verdicts.items())
 
 
-def counts_for(level: int, verdict: Verdict | None) -> bool:
-    """Whether a clause of this level does not stop it, with this verdict; None: it was not tried."""
-    return verdict is Verdict.PASS or (level == 1 and verdict is Verdict.NOT_APPLICABLE)
+def counts_for(clause: str, verdict: Verdict | None) -> bool:
+    """Whether a clause does not stop its level, or one above it, with this verdict; None: it was not tried."""
+    may_not_apply = clause not in (*LEVELS[_SECOND][1], *_OF_ANY_SHARED_STORE)
+    return verdict is Verdict.PASS or (may_not_apply and verdict is Verdict.NOT_APPLICABLE)
 
 
-def _headline(level: int | None, results: Sequence[ClauseResult]) -> str:
+def _headline(reached: Sequence[int], results: Sequence[ClauseResult]) -> str:
+    level = reached[-1] if reached else None
     failed = [each.clause for each in results if each.verdict is Verdict.FAIL]
     passed = [each.clause for each in results if each.verdict is Verdict.PASS]
     aside = [each.clause for each in results if each.verdict is Verdict.NOT_APPLICABLE]
@@ -111,35 +129,35 @@ def _headline(level: int | None, results: Sequence[ClauseResult]) -> str:
         if failed:
             return f"no level: the store breaks {', '.join(failed)}"
         return f"no level: {f'no fault found by {spans(passed)}' if passed else 'nothing was shown'}"
-    kept = (
-        "every clause of it"
-        if level == 1
-        else f"every clause of levels 1 {'and' if level == _SECOND else 'to'} {level}"
-    )
-    parts = [f"{level_title(level)}: {kept} passed"]
-    aside = [id_ for id_ in aside if id_ in LEVELS[1][1]]
+    parts = [f"{level_title(level)}: {_kept(reached)} passed"]
+    aside = [id_ for id_ in aside if any(id_ in LEVELS[number][1] for number in reached)]
     parts += [f"{spans(aside)} do{'es' if len(aside) == 1 else ''} not apply"] if aside else []
     parts += [f"the store breaks {', '.join(failed)}"] if failed else []
     return "; ".join(parts)
+
+
+def _kept(reached: Sequence[int]) -> str:
+    *others, last = reached
+    if not others:
+        return "every clause of it"
+    if len(others) == 1 or list(reached) != list(range(1, last + 1)):
+        return f"every clause of levels {', '.join(map(str, others))} and {last}"
+    return f"every clause of levels 1 to {last}"
 
 
 def _what_stops(level: int, by_clause: dict[str, ClauseResult], checked: set[str]) -> list[str]:
     """Say which clauses stop the next level, and what to do about those that were not run."""
     if level not in LEVELS or not checked.intersection(LEVELS[level][1]):
         return []
+    if all(id_ in by_clause and by_clause[id_].verdict is Verdict.NOT_APPLICABLE for id_ in LEVELS[level][1]):
+        return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]]).partition(': ')[0]}"]
     found: dict[str, list[str]] = {}
     for id_ in LEVELS[level][1]:
         result = by_clause.get(id_)
         if result is None:
             found.setdefault(_NOT_ASKED if id_ in checked else _NOT_CHECKED, []).append(id_)
-        elif result.verdict is not Verdict.PASS:
+        elif not counts_for(id_, result.verdict):
             found.setdefault(result.verdict.value, []).append(id_)
-    if level == 1:
-        found.pop(Verdict.NOT_APPLICABLE.value, None)
-    if list(found) == [Verdict.NOT_APPLICABLE.value] and len(found[Verdict.NOT_APPLICABLE.value]) == len(
-        LEVELS[level][1]
-    ):
-        return [f"{level_title(level)} does not apply: {_reason(by_clause[LEVELS[level][1][0]]).partition(': ')[0]}"]
     words = "; ".join(f"{spans(found[what])} {what}" for what in _WORST_FIRST if what in found)
     not_run = [by_clause[id_] for id_ in found.get(Verdict.NOT_RUN.value, [])]
     return [

@@ -7,17 +7,19 @@ for what the first cannot see.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from ..faults import FAULTS
-from .deeds import DEEDS, expect_done, play_arguments
+from .buffered import without_runs
+from .deeds import DEEDS, Prepare, expect_done, play_arguments
 from .subject import StoreSubject
 from .traced import trace_steps, why_no_tracing
 
-__all__ = ["Calls", "Moment", "calls_of_deeds", "faults", "kills"]
+__all__ = ["Calls", "Moment", "calls_of", "calls_of_deeds", "faults", "kills"]
 
 _CHANGING = ("open", "write", "size", "name")
 _OPENING = ("look", "open")
@@ -77,27 +79,28 @@ async def calls_of_deeds(subject: StoreSubject, known: dict[str, dict[str, Any]]
     why = await why_no_tracing(subject)
     if why is not None:
         subject.notes.append(f"at the calls that Python tells of, and not at each system call: {why}")
-    return {
-        title: (None if why else await _traced(subject, title, came["counted"])) or Calls(None, came["counted"])
-        for title, came in known.items()
-    }
+    return {title: await calls_of(subject, title, DEEDS[title], came["counted"]) for title, came in known.items()}
 
 
-async def _traced(subject: StoreSubject, title: str, told: dict[str, list[str]]) -> Calls | None:
+async def calls_of(subject: StoreSubject, title: str, prepare: Prepare, told: dict[str, list[str]]) -> Calls:
+    """Return the calls of one deed; `told` is what `play` has counted in it."""
+    if await why_no_tracing(subject) is not None:
+        return Calls(None, told)
     async with subject.probe(f"{title}, traced") as s:
-        deed = await DEEDS[title](s)
+        deed = await prepare(s)
         async with s.elsewhere(tracing=True) as tracer:
             came = await tracer.perform(trace_steps, **play_arguments(deed, {"by": "count"}))
         expect_done(deed, came["came"])
         return Calls(came["calls"], told, came["obstacles"])
     subject.notes.append(f"{title} comes out wrong when it is traced: there it is the calls that Python tells of")
-    return None
+    return Calls(None, told)
 
 
-def kills(calls: Calls) -> list[Moment]:
+def kills(calls: Calls, source: random.Random | None = None) -> list[Moment]:
     """Return where a kill leaves another state than one before it; the state before the deed is not among them.
 
-    A kill does nothing to what the kernel has in its cache, so two that no change lies between are alike.
+    A kill does nothing to what the kernel has in its cache, so two that no change lies between are alike. Of a run of
+    writes into a buffer a few are among them, which `source` draws.
     """
     found = []
     traced = calls.traced or ()
@@ -105,9 +108,11 @@ def kills(calls: Calls) -> list[Moment]:
     for number in [*changing[1:], *([len(traced)] if changing and changing[-1] < len(traced) else [])]:
         where = f"before system call {number}, {_shown(traced[number - 1])}"
         found.append(Moment(where, {"by": "kill", "number": number}, traced=True))
-    told = () if calls.are_all_traced else calls.told["kill"]
-    for number, name in list(enumerate(told, 1))[1:]:
-        where = f"before call {number}, {name}"
+    told = [] if calls.are_all_traced else calls.told["kill"]
+    for number in without_runs(told, source):
+        if number == 1:
+            continue
+        where = f"before call {number}, {told[number - 1]}"
         found.append(Moment(where, {"by": "kill", "number": number}, traced=False))
     return found
 
@@ -122,7 +127,8 @@ def faults(calls: Calls, turns: dict[str, Iterator[int]] | None = None) -> list[
             ways = (ways[turn % len(ways)],)
         found += [_fault(calls.traced or (), number, fault, lasting) for fault, lasting in ways]
     told = calls.told["fail"]
-    for number, name in enumerate(told, 1):
+    for number in without_runs(told):
+        name = told[number - 1]
         if calls.are_all_traced and _is_of_files(name):
             continue
         fault, lasting = _BY_TURNS[(number - 1) % len(_BY_TURNS)]

@@ -6,30 +6,50 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..powerloss.exploring import HANGS
 from ..powerloss.faults_found import FaultKind
 from ..powerloss.models import MODELS
 from .child import TracingProcedure
-from .durability import require_durable
-from .expect import BrokenClause, MisuseError, NotApplicableError, UnknownOutcomeError
+from .durability import lies_with_a_server, require_durable
+from .expect import BrokenClause, MisuseError, NotApplicableError, UnknownOutcomeError, VacuousCheck
 from .power_loss import lose_power, lose_power_after_failed_syncs
 from .power_workload import Workload, everything_once, saved_again
 from .scenario import Scenario
 from .subject import StoreSubject
 from .traced import token_of, why_no_tracing
 
-__all__ = ["REQUIRED", "STRICTEST", "expect_none", "failed_syncs", "power_losses", "states_tried", "strictly"]
+__all__ = [
+    "OPENS",
+    "REQUIRED",
+    "STRICTEST",
+    "expect_enough",
+    "expect_followed",
+    "expect_none",
+    "expect_survived",
+    "failed_syncs",
+    "power_losses",
+    "recoveries_tried",
+    "required",
+    "states_tried",
+    "strictly",
+]
 
 REQUIRED = ("kill", "ext4", "journaled")
 """The models under which a store must be whole."""
+OPENS = (FaultKind.CORRUPT, FaultKind.UNSTABLE, FaultKind.RECOVERY, FaultKind.WEDGED)
+"""The kinds that are for P01; the others are for P02."""
 STRICTEST = "strict"
 """The model that is tried as well, and told as a note."""
 _ATTEMPTS = 2
 _MOST = 300
-"""How many states of one recording are judged under one model. With N00DLES_PROFILE=deep there is no such bound."""
+"""How many states of one recording are judged under one model, besides the ends of each crash position.
+
+With N00DLES_PROFILE=deep there is no such bound.
+"""
 _NO_BOUND = 1_000_000
 _MOST_AFTER_A_FAILED_SYNC = 30
-_PART_OF_THE_TIME = 0.15
-"""Of the time for a clause, each model may take so much."""
+_PART_OF_THE_TIME = 0.7
+"""So much of the time of a clause is for the states: what is found must be told before the clause is ended."""
 
 Came = dict[str, Any]
 
@@ -37,7 +57,8 @@ Came = dict[str, Any]
 async def power_losses(subject: StoreSubject) -> tuple[Workload, Came]:
     """Return the workload `everything_once`, and what `lose_power` found: two clauses ask for the same.
 
-    Raises for a store that the clauses are not about, or that cannot be tried: see `_expect_shown`.
+    Raises for a store that the clauses are not about, or that cannot be tried: see `_expect_shown`. Raises
+    `VacuousCheck` if the check itself breaks.
     """
     models = (*REQUIRED, STRICTEST)
     bounds = _bounds(subject, _MOST)
@@ -84,11 +105,13 @@ def expect_none(
     details = [
         ("on disk", ", ".join(finding["on_disk"]) or "no file"),
         *(("lost", text) for text in finding["lost"][:_SHOWN_LOSSES]),
-        ("found", f"in {finding['count']} of {report['tried']} states that the disk may hold then ({report['model']})"),
+        ("found", f"in {finding['count']} of the {report['tried']} disk states tried under {report['model']}"),
         *(("then", text) for text in finding["details"]),
         ("allowed", _ALLOWED[FaultKind(finding["kind"])]),
         ("came", finding["message"]),
         ("why", finding["words"]),
+        ("fix", finding.get("fix", "")),
+        *(("also", f"{each['words']} → {each['fix']}") for each in finding.get("further", ())),
     ]
     picture = {"model": report["model"], "calls": workload.titles(), "told": outcomes, "finding": finding}
     raise BrokenClause(
@@ -97,7 +120,7 @@ def expect_none(
 
 
 _SHOWN_LOSSES = 6
-_SAVED = "what the last acknowledged call has left, or would have left the one that was going on"
+_SAVED = "what the last acknowledged call left, or what the call in progress would have left"
 _ALLOWED = {
     FaultKind.CORRUPT: "that it opens and loads",
     FaultKind.UNSTABLE: "that it loads the same again, also when it is opened once more",
@@ -114,9 +137,55 @@ def _of_kinds(report: Came, kinds: Sequence[FaultKind]) -> Iterator[Came]:
     return (finding for finding in report["findings"] if finding["kind"] in kinds)
 
 
+def required(reports: Sequence[Came]) -> list[Came]:
+    """Return the reports of the models under which a store must be whole."""
+    return [report for report in reports if report["model"] in REQUIRED]
+
+
+def expect_enough(reports: Sequence[Came]) -> None:
+    """Raise `UnknownOutcomeError` if under one model not all was tried that must be."""
+    for report in reports:
+        if report["missed"] and report["hung"] >= HANGS:
+            raise UnknownOutcomeError(
+                f"the store hung in {report['hung']} states, so the others were not tried ({report['model']})"
+            )
+        if report["missed"]:
+            raise UnknownOutcomeError(
+                f"there was time for {_tried(report)} states of the disk ({report['model']}), not for the least and "
+                "the most that it may hold at each crash position; give it more with --limit"
+            )
+
+
+def expect_survived(reports: Sequence[Came]) -> None:
+    """Raise `MisuseError` if a power loss is not survived though no sync has failed: what fails, and how to see it."""
+    for report in reports:
+        for finding in report["findings"]:
+            clause = "P01" if FaultKind(finding["kind"]) in OPENS else "P02"
+            raise MisuseError(
+                f"even without a failed sync, a power loss is not survived ({finding['kind']} under {report['model']}: "
+                f"{finding['words']}). That is for {clause}: mend it first, check with --clause {clause}"
+            )
+
+
+def expect_followed(reports: Sequence[Came]) -> None:
+    """Raise `UnknownOutcomeError` if it could not be followed how the store opens on one of the states."""
+    for report in reports:
+        if report["unfollowed"]:
+            raise UnknownOutcomeError(
+                "whether a second power loss is survived, while the store opens, cannot be told "
+                f"({report['model']}): {report['unfollowed']}"
+            )
+
+
+def recoveries_tried(reports: Sequence[Came]) -> str:
+    """Say how often the power failed a second time."""
+    parts = [f"{report['recoveries']} ({report['model']})" for report in required(reports)]
+    return f"openings in the midst of which the power failed again: {', '.join(parts)}"
+
+
 def states_tried(reports: Sequence[Came]) -> str:
     """Say how many states were tried under each model that is required."""
-    parts = [f"{_tried(report)} ({report['model']})" for report in reports if report["model"] in REQUIRED]
+    parts = [f"{_tried(report)} ({report['model']})" for report in required(reports)]
     return f"states of the disk tried: {', '.join(parts)}"
 
 
@@ -133,12 +202,19 @@ def _tried(report: Came) -> str:
 
 def _bounds(subject: StoreSubject, most: int) -> Came:
     budget = _NO_BOUND if os.environ.get("N00DLES_PROFILE") == "deep" else most
-    return {"budget": budget, "seconds": subject.seconds * _PART_OF_THE_TIME, "seed": subject.seed}
+    return {
+        "budget": budget,
+        "seconds": subject.seconds * _PART_OF_THE_TIME,
+        "seed": subject.seed,
+        "time_limit": subject.call_seconds,
+    }
 
 
 async def _require_files(subject: StoreSubject) -> None:
     """Return if the store keeps runs and its calls can be traced. Raises `NotApplicableError` or `MisuseError`."""
     await require_durable(subject)
+    if (lies := await lies_with_a_server(subject)) is not None:
+        raise NotApplicableError(f"{lies}: what a power loss does to them is for that server")
     if why := await why_no_tracing(subject):
         raise MisuseError(f"system calls cannot be traced: {why}")
 
@@ -149,12 +225,11 @@ async def _came(
     """Run a procedure on a fresh location; once more, if the workload comes out wrong undisturbed."""
     came: Came = {}
     for _ in range(_ATTEMPTS):
-        came = {"wrong": "the process ended"}
         async with subject.probe("power losses") as s, s.elsewhere(tracing=True) as other:
             try:
                 came = await other.perform(procedure, workload=workload.to_dict(), models=list(models), bounds=bounds)
-            except BrokenClause as broken:
-                came = {"wrong": broken.message}
+            except BrokenClause as broken:  # the store runs in forks of it, so this is none of the store's doing
+                raise VacuousCheck(f"the check itself broke: {broken.message}") from broken
         if "wrong" not in came:
             break
     return came
@@ -163,15 +238,16 @@ async def _came(
 def _expect_shown(came: Came) -> None:
     """Raise `UnknownOutcomeError` if the calls do not tell what happened, `MisuseError` if it was wrong undisturbed.
 
-    And `NotApplicableError` if nothing was written in the location, which the trace proves.
+    And `MisuseError` if nothing was written in the location: nobody knows then where the store keeps its runs.
     """
+    if "unended" in came:
+        raise UnknownOutcomeError(came["unended"])
     if "unfollowable" in came:
-        raise UnknownOutcomeError(f"which states the disk may hold cannot be told: {came['unfollowable']}")
+        raise UnknownOutcomeError(f"it cannot be told which states the disk may hold: {came['unfollowable']}")
     if "wrong" in came:
-        raise MisuseError(
-            f"the store's calls come out wrong without a power loss, see S01–S12 and C01: {came['wrong']}"
-        )
+        raise MisuseError(f"the store already fails without a power loss, see S01–S12 and C01: {came['wrong']}")
     if not came["operations"]:
-        raise NotApplicableError(
-            "the store writes no file in its location: creations, saves and a delete of it were traced, and made none"
+        raise MisuseError(
+            "the store writes no file in its location: creations, saves and a delete of it were traced, and made none. "
+            "Have it keep its files there. What it keeps in /dev/shm, or in another tmpfs, a power loss takes"
         )

@@ -2,7 +2,8 @@
 
 A step is a call of the store (see `player`). There are two workloads, both short, so
 that all that a disk may hold can be tried. One has everything in it once, on a fresh location: creations, saves, a
-large one, a close, another opening, and a delete. The other is for syncs that fail: whoever gets an error saves again.
+large one, two at the same time, a close, another opening, a delete, and a creation in its place. The other is for syncs
+that fail: whoever gets an error saves again.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ AFTERWARDS = {"zz": {"text": "saved after the power loss"}}
 """What is saved then, to see whether that works."""
 _PAGES = 3
 _PAGE = 4096
+_LARGE = "purr, " * (_PAGES * _PAGE // len("purr, ")) + "purr"
+"""A text over several pages: of such a one a part may be lost, and a page that is written again is not all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +65,24 @@ class Workload:
 
 
 def everything_once(first: str, second: str) -> Workload:
-    """Return the workload on two runs with these ids, of which the second is deleted in the end."""
+    """Return the workload on two runs with these ids, of which the second is deleted in the end, and created again.
+
+    Two saves are made at the same time: a store may let them share a sync, and must not take one for its own that had
+    begun before. What is created in the end is shorter than what was there.
+    """
     cats, dogs = {"topic": "cats"}, {"topic": "dogs"}
-    large = "purr, " * (_PAGES * _PAGE // len("purr, ")) + "purr"
     steps: list[Step] = [
         _create(first, cats),
         _save(first, {"a1": {"text": "cats purr"}}),
         _create(second, dogs),
-        _save(second, {"b1": {"text": "dogs bark"}}),
-        _save(first, {"a2": {"text": large}}),
+        _save(second, {"b1": {"text": _LARGE}}),
+        _save(first, {"a2": {"text": "cats hunt"}}),
+        {**_save(second, {"b2": {"text": "dogs bark"}}), "together": True},
         {"do": "close"},
         _create(first, cats),
         _save(first, {"a3": {"text": "cats sleep"}}),
         {"do": "delete", "run": second},
+        _create(second, dogs),
         {"do": "close"},
     ]
     return Workload(tuple(steps), {first: cats, second: dogs})
@@ -84,7 +92,7 @@ def saved_again(run_id: str) -> Workload:
     """Return a workload on one run, in which each call is made twice, as if the first had failed."""
     cats = {"topic": "cats"}
     steps: list[Step] = [_create(run_id, cats), _create(run_id, cats)]
-    for node, text in (("a1", "cats purr"), ("a2", "cats sleep")):
+    for node, text in (("a1", _LARGE), ("a2", "cats sleep")):
         steps += [_save(run_id, {node: {"text": text}})] * 2
     return Workload((*steps, {"do": "close"}), {run_id: cats})
 
@@ -101,4 +109,5 @@ def _title(step: Step) -> str:
     if step["do"] == "close":
         return "close()"
     outputs = f" with {show(step['outputs'])}" if "outputs" in step else ""
-    return f"{step['do']}({step['run']!r}){outputs}"
+    meanwhile = ", while the call before it goes on" if step.get("together") else ""
+    return f"{step['do']}({step['run']!r}){outputs}{meanwhile}"

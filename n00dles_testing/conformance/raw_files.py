@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 
+from .expect import Expectation
 from .plain_files import plain_files
 
-__all__ = ["files_with", "forms_of"]
+__all__ = ["expect_in_no_file", "files_with", "forms_of"]
 
 
 def files_with(folder: str, token: str) -> list[str]:
@@ -21,6 +22,12 @@ def files_with(folder: str, token: str) -> list[str]:
         if any(form in content for form in forms):
             found.append(str(path.relative_to(folder)))
     return found
+
+
+def expect_in_no_file(files: Expectation, *, because: str) -> None:
+    """Raise `BrokenClause` if there are files that still hold the text of a run that is gone."""
+    fault = f"the run is gone, and its text is still in {', '.join(files.came)}" if files.came else None
+    files.has_no(fault, allowed="no file with the run's text", because=because)
 
 
 def forms_of(token: str) -> tuple[bytes, ...]:

@@ -105,10 +105,11 @@ class StoreReport:
             return True
         tried = {result.clause: result.verdict for result in self.results}
         checked = {each.id for each in implemented()}
-        wanted = [(level, id_) for level in range(1, claimed + 1) for id_ in LEVELS[level][1] if id_ in checked]
-        if any(id_ not in tried for _, id_ in wanted):
+        wanted = [id_ for level in range(1, claimed + 1) for id_ in LEVELS[level][1] if id_ in checked]
+        if any(id_ not in tried for id_ in wanted):
             return None
-        return None if all(counts_for(level, tried[id_]) for level, id_ in wanted) else False
+        applies = any(tried.get(id_) is not Verdict.NOT_APPLICABLE for id_ in LEVELS[claimed][1])
+        return None if applies and all(counts_for(id_, tried[id_]) for id_ in wanted) else False
 
     @property
     def unprobed(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .buffered import is_buffered
 from .deeds import DEEDS, load_step, play_elsewhere
 from .disturbed import Step
 from .records import Record
@@ -14,7 +15,7 @@ _OTHER = "another"
 _NODE = "by-another-worker"
 _FAULTS = {"fail": "ENOSPC", "lose": "EIO"}
 _PARTS = (1, 2, 3, 4)
-"""The failing calls that are tried: the last one, and those at each quarter before it."""
+"""The failing calls that are tried: the last one, and those at each quarter before it; writes into a buffer aside."""
 _WHY = (
     "another worker has loaded the run and saved it in between, which was acknowledged; the first worker's context is "
     "older, whatever came of its own save"
@@ -29,7 +30,10 @@ async def retried_after_another_worker(subject: StoreSubject, counted: dict[str,
     tried = 0
     for by in _FAULTS:
         names = counted[by]
-        for number in sorted({-(-len(names) * part // len(_PARTS)) for part in _PARTS} - {0}):
+        every = range(1, len(names) + 1)
+        numbers = [number for number in every if not is_buffered(names[number - 1])] or every
+        for place in sorted({-(-len(numbers) * part // len(_PARTS)) for part in _PARTS} - {0}):
+            number = numbers[place - 1]
             tried += await _retried(subject, by, number, names[number - 1])
     if tried:
         subject.notes.append(f"made again {tried} times after another worker had saved")

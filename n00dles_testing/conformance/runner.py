@@ -27,6 +27,7 @@ from .progress import Progress, nobody
 from .registry import Clause, select
 from .replay import faults_line, replay_line
 from .report import ReaderReport, StoreReport, grade
+from .served import Service, password_hidden
 from .shortened import shorten
 from .subject import CALLS_WORTH
 from .tally import Tally
@@ -54,6 +55,7 @@ def check_store(
     limit: float = DEFAULT_LIMIT,
     claims: Path | None = None,
     reader: str | None = None,
+    server: str | None = None,
     progress: Progress | None = None,
 ) -> StoreReport:
     """Check a store and return what became of each clause, and what was not tried.
@@ -62,13 +64,17 @@ def check_store(
     all if empty, and only then the capabilities are probed. A call of the store that takes longer than `limit` seconds
     is killed, and its clause FAILs; a clause that takes ten times as long is NOT RUN, unless it has found a fault by
     then. The seed decides the values that are drawn. `claims`
-    is a TOML file (see `claims`), `reader` the `module:function` of an out-of-band reader. Raises `ConfigurationError`
+    is a TOML file (see `claims`), `reader` the `module:function` of an out-of-band reader. With `server`, "postgres" or
+    "valkey", a throw-away server is started: a factory gets the URL of a fresh database on it as its location, and
+    `postgresql://` and `redis://` without a host are opened on it. Raises `ConfigurationError`
     if the target cannot be opened at all, or the claims or the reader mean nothing, and `KeyError` for an unknown
     clause.
     """
     selected = select(clauses)
     started = time.monotonic()
-    with open_runner(target, seed=seed, limit=limit, claims=claims, reader=reader, progress=progress) as runner:
+    with open_runner(
+        target, seed=seed, limit=limit, claims=claims, reader=reader, server=server, progress=progress
+    ) as runner:
         results = runner.run(selected)
         capabilities = () if tuple(clauses) else runner.run_probes()
         return runner.report(results, capabilities, time.monotonic() - started)
@@ -83,6 +89,7 @@ def open_runner(
     folder: Path | None = None,
     claims: Path | None = None,
     reader: str | None = None,
+    server: str | None = None,
     progress: Progress | None = None,
 ) -> Iterator[Runner]:
     """Open a store and yield what checks it, clause by clause; its processes are ended on leaving.
@@ -92,9 +99,11 @@ def open_runner(
     """
     if not 0 < limit < math.inf:
         raise ConfigurationError(f"the limit {limit} is no number of seconds that a call may take")
+    service = Service.of(target, server)
     said = Claims() if claims is None else Claims.from_file(claims)
     said_limit = None if limit == DEFAULT_LIMIT else f"{limit:.12g}"
     options = [*_option("--claims", claims), *_option("--reader", reader), *_option("--limit", said_limit)]
+    options += _option("--server", server)
     with contextlib.ExitStack() as stack:
         root = folder or stack.enter_context(Workspace(target)).root
         runner = stack.enter_context(
@@ -105,6 +114,8 @@ def open_runner(
                 limit=limit,
                 claims=said,
                 reader=reader or said.reader,
+                server=server,
+                service=service,
                 replay_options=options,
                 progress=progress or nobody(),
             )
@@ -138,6 +149,8 @@ class Runner:
         limit: float,
         claims: Claims,
         reader: str | None,
+        server: str | None,
+        service: Service | None,
         replay_options: Sequence[str],
         progress: Progress,
     ) -> None:
@@ -152,6 +165,8 @@ class Runner:
         self._limit = limit
         self._progress = progress
         self._reader = reader
+        self._server = server
+        self._service = service
         self._replay_options = list(replay_options)
         self._read: ReaderReport | None = None
         self._nonce = secrets.token_hex(3)
@@ -167,6 +182,7 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self._stop()
+        self._left_behind()
 
     @property
     def read(self) -> ReaderReport | None:
@@ -201,7 +217,7 @@ class Runner:
         notes = (self.note, *self.notes())
         gaps = judge_gaps(self.claims.gaps, results, self.claims.source)
         return StoreReport(
-            self._target,
+            password_hidden(self._target),
             tuple(results),
             grade(results),
             notes,
@@ -230,7 +246,13 @@ class Runner:
         """Return what is worth knowing besides the verdicts."""
         self._stop()
         printed = end_of(self._printed, _PRINTED_TAIL)
-        return (*self._not_found_out, *([f"printed while it was checked: {printed}"] if printed else []))
+        printed = printed and f"printed while it was checked: {printed}"
+        return (*self._not_found_out, *filter(None, [self._left_behind(), printed]))
+
+    def _left_behind(self) -> str:
+        """Remove what lies on the user's own server; say what could not be removed, or nothing."""
+        service, self._service = self._service, None
+        return "" if service is None else service.remove(self._nonce)
 
     def start(self) -> None:
         """Open the store, and see what it is. Raises `ConfigurationError` if it does not open at all."""
@@ -321,6 +343,7 @@ class Runner:
             "limit": self._limit,
             "nonce": self._nonce,
             "reader": self._reader,
+            "server": self._server,
             "replay_options": self._replay_options,
             "try_to_open": self._starts == 1,
         }
@@ -443,9 +466,10 @@ class Runner:
             return ClauseResult(clause.id, clause.title, Verdict.VACUOUS, reason, number, seconds)
         if end.verdict is not Verdict.FAIL:
             return ClauseResult(clause.id, clause.title, end.verdict, end.sentence, number, seconds)
-        replay = replay_line(self._target, clause.id, self._seed, self._replay_options)
+        target = password_hidden(self._target)
+        replay = replay_line(target, clause.id, self._seed, self._replay_options)
         if most is not None:
-            replay = faults_line(self._target, clause.id, self._seed, most, self._replay_options)
+            replay = faults_line(target, clause.id, self._seed, most, self._replay_options)
         on_disk = files_in(self._last_location(clause.id))
         details = [*([f"on disk  {on_disk}"] if on_disk else []), *end.details]
         finding = Finding(clause.id, end.sentence, (*shorten(end.story.lines), *details), replay)

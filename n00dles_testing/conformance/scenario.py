@@ -83,6 +83,11 @@ class Scenario:
             await self._leave(told=error is None and not self._is_probe)
         return broken
 
+    @property
+    def folder(self) -> str | None:
+        """The location, if it is a folder in which files can be looked at, and no URL."""
+        return self.location if self.subject.served is None else None
+
     # The store's own calls.
 
     async def open(self) -> None:

@@ -18,6 +18,7 @@ from .nursery import Nursery
 from .out_of_band import COMPARED_IN, OutOfBandReader
 from .replay import faults_line, replay_line
 from .scenario import Scenario
+from .served import ServedLocations, password_hidden
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -76,10 +77,12 @@ class StoreSubject:
         plan: dict[str, Any] | None = None,
         seconds: float = DEFAULT_SECONDS,
         most: int | None = None,
+        served: ServedLocations | None = None,
     ) -> None:
         """Prepare one check.
 
-        `locations` is a folder for fresh locations; `nonce` keeps run ids apart from those of earlier checks; `memory`
+        `locations` is a folder for fresh locations, or for what else is to be kept in files; with `served`, locations
+        are URLs on its server; `nonce` keeps run ids apart from those of earlier checks; `memory`
         is shared by the checks of one store. `only_location` is what a factory gets whose stores share their data
         wherever they are opened. `reader` is used by the clauses that compare with it. `replay_options` belong to the
         command that shows a finding again. `plan` is what is to be replayed (see `machine`), None to draw something.
@@ -103,14 +106,16 @@ class StoreSubject:
         self._opened = 0
         self._journals = 0
         self._locations = locations
+        self.served = served if target.takes_location else None
         self._nonce = nonce
         self._listener = listener
         self._memory = memory
         self._only_location = only_location
         self.reader = reader if clause in COMPARED_IN else None
         self._tells_raw_records = reader
-        again = replay_line(target.text, clause, seed, replay_options)
-        self._replay = again if most is None else faults_line(target.text, clause, seed, most, replay_options)
+        shown = password_hidden(target.text)
+        again = replay_line(shown, clause, seed, replay_options)
+        self._replay = again if most is None else faults_line(shown, clause, seed, most, replay_options)
 
     def scenario(self, title: str) -> Scenario:
         """Return a new scenario on a fresh location; enter it with `async with`.
@@ -180,15 +185,27 @@ class StoreSubject:
         nursery: Nursery = self._memory["nursery"]
         return nursery
 
+    @property
+    def has_folders(self) -> bool:
+        """Whether each location is a folder of the suite's, in which the store's files can be looked at."""
+        return self.target.takes_location and self.served is None
+
     def fresh_location(self) -> str | None:
-        """Return a fresh, empty folder; the only location, or None, if the target cannot be opened on fresh ones."""
+        """Return a fresh location: an empty folder, or the URL of an empty place on a server.
+
+        The only location, or None, if the target cannot be opened on fresh ones.
+        """
         if not self.target.takes_location:
             return self._only_location
+        return str(self.fresh_folder(self.clause)) if self.served is None else self.served.fresh()
+
+    def fresh_folder(self, name: str) -> Path:
+        """Return a fresh, empty folder for files of the suite's own, which is removed with the check's."""
         number = 1
-        while (folder := self._locations / f"{self.clause}-{number}").exists():
+        while (folder := self._locations / f"{name}-{number}").exists():
             number += 1
         folder.mkdir(parents=True)
-        return str(folder)
+        return folder
 
     def fresh_run_id(self) -> str:
         """Return the id of a run that no store knows."""

@@ -1,7 +1,8 @@
 """What is checked: a URL, or a factory (also one that a package registers), and where its data goes.
 
 The suite never works on the user's own data. It asks for *locations*: fresh, empty folders below one temporary folder.
-A factory gets the folder as a string; of a `sqlite://` URL a copy is used that lies in the folder.
+A factory gets the folder as a string; of a `sqlite://` URL a copy is used that lies in the folder. Of a store that
+keeps its runs with a server a location is a URL (see `served`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ..registered import load_registered
 from .claims import Claims, claims_of
 from .instance import Instance
 from .reader_attribute import reader_of
+from .served import import_client, is_served
 
 __all__ = ["StoreTarget", "Workspace", "sqlite_path"]
 
@@ -34,6 +36,7 @@ class StoreTarget:
     `takes_location` says whether it can be opened on locations of the suite's choice; without, every instance is
     opened in the same way and whether they share data is for the store to know. `note` tells the user what the suite
     does with the target. `claims` is what the factory says of itself, `reader` its attribute of that name, as it is.
+    `pool_of_one` opens the same store with one connection, if anybody knows how to ask for that.
     `folder` is where a relative path in `text` begins: other processes are started there, wherever
     a store has gone meanwhile.
     """
@@ -45,6 +48,7 @@ class StoreTarget:
     claims: Claims = field(default_factory=Claims)
     reader: Any = None
     folder: str | None = None
+    pool_of_one: Callable[[str | None], Any] | None = None
 
     @classmethod
     def parse(cls, text: str) -> StoreTarget:
@@ -55,6 +59,10 @@ class StoreTarget:
     async def open(self, location: str | None) -> Instance:
         """Open an instance on a location. Raises what the factory raises; `ConfigurationError` if it gives no store."""
         return await Instance.open(self._open(location))
+
+    def with_a_pool_of_one(self) -> StoreTarget | None:
+        """Return the same target, opened with one connection; None if nobody knows how to ask for that."""
+        return None if self.pool_of_one is None else replace(self, _open=self.pool_of_one)
 
 
 _SCHEMES = ("memory", "sqlite")
@@ -123,11 +131,26 @@ def _url_target(url: str) -> StoreTarget:
             )
         note = f"checked on fresh copies beside it; {path} itself is neither read nor written"
         return StoreTarget(url, True, note, lambda folder: open_store(f"sqlite:///{folder}/{path.name}"))
+    if is_served(url):
+        import_client(url)
+        note = "each location is a URL"
+        return StoreTarget(url, True, note, lambda location: open_store(location or url), pool_of_one=_one_of(url))
     if "{location}" in url:
         note = "{location} in the URL is replaced by fresh temporary folders"
         return StoreTarget(url, True, note, lambda folder: open_store(url.replace("{location}", folder or "")))
     note = "the URL has no {location}: runs with random ids are written where it points, and deleted at the end"
     return StoreTarget(url, False, note, lambda _: open_store(url))
+
+
+def _one_of(url: str) -> Callable[[str | None], Any]:
+    """Return how a store of ours that is served is opened with one connection."""
+    option = "pool_size=1" if url.startswith(("postgresql:", "postgres:")) else "max_connections=1"
+
+    def opened(location: str | None) -> Any:
+        where = location or url
+        return open_store(f"{where}{'&' if '?' in where else '?'}{option}")
+
+    return opened
 
 
 def _below(url: str, name: str) -> str:
@@ -152,6 +175,7 @@ def _factory_target(text: str) -> StoreTarget:
     claims = claims_of(factory, text)
     reader = reader_of(factory)
     if takes_location(text, factory):
-        return StoreTarget(text, True, "the factory gets fresh temporary folders", factory, claims, reader)
+        note, one = "the factory gets fresh temporary folders", getattr(factory, "pool_of_one", None)
+        return StoreTarget(text, True, note, factory, claims, reader, pool_of_one=one if callable(one) else None)
     note = "the factory takes no location: whether its stores share their data is found out by probing"
     return StoreTarget(text, False, note, lambda _: factory(), claims, reader)

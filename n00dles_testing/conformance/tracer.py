@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable
 
 from ..channel import Channel
-from ..parent import die_with_parent
+from ..parent import die_with_parent, expect_children
 from .child import CALLED, procedure_named, speak_over
 from .expect import BrokenClause, VacuousCheck
-from .scenario import describe
+from .scenario import describe, where
 from .target import StoreTarget
 
 __all__ = ["GetTarget", "main", "serve"]
@@ -28,6 +28,7 @@ GetTarget = Callable[[], StoreTarget]
 def serve(channel: Channel, target: GetTarget) -> None:
     """Run the procedures that are asked for until the other end hangs up; for messages and replies see `child`."""
     speak_over(channel)
+    expect_children()
     while (message := channel.receive()) is not None:
         try:
             procedure = procedure_named(message["procedure"])
@@ -39,7 +40,9 @@ def serve(channel: Channel, target: GetTarget) -> None:
         except BrokenClause as broken:
             channel.send({"broken": broken.message, "details": broken.details})
         except (Exception, SystemExit) as error:
-            channel.send({"raised": describe(error)})
+            # The store runs in forks, so it is a procedure of ours that has raised.
+            place = "".join(f" ({text})" for _, text in where(error))
+            channel.send({"vacuous": f"the check itself broke, please report it: {describe(error)}{place}"})
         else:
             channel.send({"ok": True, "came": came})
 

@@ -35,6 +35,7 @@ from .out_of_band import OutOfBandReader
 from .probes import find_out
 from .registry import Clause, implemented
 from .scenario import describe, where
+from .served import ServedLocations, Service
 from .subject import DEFAULT_SECONDS, StoreSubject
 from .target import StoreTarget
 
@@ -63,7 +64,14 @@ class _Worker:
         self._start = start
         self._locations = Path(start["locations"])
         self._target = StoreTarget.parse(start["target"])
-        if start["only_location"] is not None:
+        service = Service.of(start["target"], start["server"])
+        self._served = None if service is None else ServedLocations(service, start["nonce"])
+        if service is not None:
+            self._target = replace(self._target, note=service.note)
+        self._only_location = start["only_location"]
+        if self._only_location is not None:
+            if self._served is not None:
+                self._only_location = self._served.fresh()
             self._target = replace(self._target, takes_location=False)
         self.claims = self._target.claims
         self.reader = self._find_reader()
@@ -125,6 +133,8 @@ class _Worker:
         reader = self.reader
         before = 0 if reader is None else reader.compared
         result = await result_of(clause, subject)
+        if self._served is not None:
+            self._served.clear()
         told = None if reader is None else {"compared": reader.compared - before, "fault": reader.fault}
         self._send_result(result.to_dict(), reader=told)
 
@@ -141,6 +151,8 @@ class _Worker:
         nursery: Nursery | None = self._memory.get("nursery")
         if nursery is not None:
             nursery.close()
+        if self._served is not None:
+            self._served.close()
 
     def _subject(
         self,
@@ -157,12 +169,13 @@ class _Worker:
             nonce=self._start["nonce"],
             listener=_Telling(self._channel),
             memory=self._memory,
-            only_location=self._start["only_location"],
+            only_location=self._only_location,
             reader=self.reader,
             replay_options=self._start["replay_options"],
             plan=plan,
             seconds=seconds,
             most=most,
+            served=self._served,
         )
 
 

@@ -11,6 +11,7 @@ from ..conformance.capabilities import CAPABILITIES, Capability, Outcome
 from ..conformance.contract import LEVELS, level_title
 from ..conformance.registry import implemented
 from ..conformance.runner import Runner
+from ..conformance.served import password_hidden
 from ..report.escape import one_line
 from .outcome import PROPERTY, claimed_level, open_for, told_interrupts
 from .runners import StoreRunners
@@ -22,7 +23,7 @@ TITLE = "what is claimed of the store is found by a probe, and its locations are
 
 def check_claims(item: pytest.Item, target: str, make_folder: Callable[[], Path] | None = None) -> None:
     """Probe every capability. Skips if nothing could fail: nothing is claimed, and there are no locations."""
-    with told_interrupts(f"the probes of {one_line(target)}"):
+    with told_interrupts(f"the probes of {one_line(password_hidden(target))}"):
         runner = open_for(StoreRunners.of(item.config), target, make_folder)
         capabilities = [runner.probe(name) for name in CAPABILITIES]
     problems = _denied(capabilities)
@@ -33,7 +34,7 @@ def check_claims(item: pytest.Item, target: str, make_folder: Callable[[], Path]
     note = f"found, and not claimed: {', '.join(unclaimed)}" if unclaimed else "nothing is found that is not claimed"
     note = "; ".join([note, *_not_to_be_shown(runner)])
     item.user_properties += [
-        (f"{PROPERTY}target", one_line(target)),
+        (f"{PROPERTY}target", one_line(password_hidden(target))),
         (f"{PROPERTY}found", ", ".join(found)),
         (f"{PROPERTY}claimed", ", ".join(runner.claims.capabilities)),
         (f"{PROPERTY}denied", "; ".join(problems)),

@@ -18,6 +18,7 @@ from ..factories import takes_location
 from .claims import TITLE, check_claims
 from .items import known_gaps, mark, place_of
 from .outcome import check_item
+from .runners import StoreRunners
 from .suite import StateStoreConformance
 
 __all__ = ["ClauseFunction", "StoreClass", "collected"]
@@ -34,6 +35,8 @@ class StoreClass(pytest.Class):
             target_of(self.obj)
             known_gaps(self.obj.known_gaps, "known_gaps")
             _refuse_claims_that_mean_nothing(self.obj.claims)
+            if self.obj.server is not None:
+                StoreRunners.of(self.config).say(target_of(self.obj), server=self.obj.server)
             self._refuse_what_does_not_reach_it()
         except ConfigurationError as error:
             raise self.CollectError(f"{self.name}: {error}") from None

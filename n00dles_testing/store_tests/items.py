@@ -15,6 +15,7 @@ from n00dles.errors import ConfigurationError
 from ..conformance.capabilities import Capability
 from ..conformance.claims import Claims
 from ..conformance.registry import Clause, implemented, select
+from ..conformance.served import password_hidden
 from .claims import TITLE, check_claims
 from .outcome import DECLARED_GAP, check_item, known_gap, told_interrupts
 from .runners import StoreRunners, UnusableTargetError
@@ -32,7 +33,10 @@ class StoreItems:
         claims = config.getoption("n00dles_claims")
         for target in self._targets:
             StoreRunners.of(config).say(
-                target, claims=claims and Path(claims), reader=config.getoption("n00dles_reader")
+                target,
+                claims=claims and Path(claims),
+                reader=config.getoption("n00dles_reader"),
+                server=config.getoption("n00dles_server"),
             )
         if _asked_for_stores_alone(config):
             config.args[:] = []
@@ -42,7 +46,7 @@ class StoreItems:
         self, collector: pytest.Collector
     ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Put the stores behind what the session has collected by itself."""
-        opening = collector.target if isinstance(collector, StoreCollector) else ""
+        opening = password_hidden(collector.target) if isinstance(collector, StoreCollector) else ""
         with told_interrupts(f"the opening of {opening}") if opening else nullcontext():
             report = yield
         if isinstance(collector, pytest.Session) and report.passed:
@@ -60,7 +64,7 @@ class StoreCollector(pytest.Collector):
     @classmethod
     def of(cls, session: pytest.Session, target: str, gaps: Mapping[str, str]) -> StoreCollector:
         """Return the collector of a target."""
-        name = f"n00dles-store[{target}]"
+        name = f"n00dles-store[{password_hidden(target)}]"
         collector: StoreCollector = cls.from_parent(session, name=name, nodeid=name, path=session.config.rootpath)
         collector.target, collector.gaps = target, gaps
         return collector
@@ -71,7 +75,7 @@ class StoreCollector(pytest.Collector):
             try:
                 StoreRunners.of(self.config).open(self.target)
             except UnusableTargetError as error:
-                raise self.CollectError(f"{self.target} cannot be checked: {error}") from None
+                raise self.CollectError(f"{password_hidden(self.target)} cannot be checked: {error}") from None
         for clause in implemented():
             item: ClauseItem = ClauseItem.from_parent(self, name=clause.id)
             item.clause = clause

@@ -15,6 +15,7 @@ from ..conformance.out_of_band import COMPARED_IN
 from ..conformance.registry import Clause
 from ..conformance.report import ReaderReport
 from ..conformance.runner import Runner
+from ..conformance.served import password_hidden
 from ..report.escape import escaped, one_line
 from ..verdicts import ClauseResult, Verdict
 from .runners import StoreRunners, UnusableTargetError
@@ -54,7 +55,7 @@ def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Call
     """Check one clause for an item: leave the properties with it, and return or raise what becomes of it."""
     runners = StoreRunners.of(item.config)
     try:
-        with told_interrupts(f"{clause.id} of {one_line(target)}"):
+        with told_interrupts(f"{clause.id} of {one_line(password_hidden(target))}"):
             runner = open_for(runners, target, make_folder)
             result = runners.check(target, clause)
     except UnusableTargetError as error:
@@ -72,7 +73,7 @@ def check_item(item: pytest.Item, target: str, clause: Clause, make_folder: Call
     if result.verdict is Verdict.PASS:
         item.add_report_section("call", "n00dles", escaped(result.reason))
     elif result.verdict in _SKIPPED:
-        if (runner.claims.level or 0) >= clause.level and not counts_for(clause.level, result.verdict):
+        if (runner.claims.level or 0) >= clause.level and not counts_for(clause.id, result.verdict):
             level = f"level {runner.claims.level} is claimed ({runner.claims.source})"
             pytest.fail(f"{clause.id}  {result.verdict.value}, and {level}: {one_line(result.reason)}", pytrace=False)
         raise pytest.skip.Exception(f"{result.verdict.value}: {one_line(result.reason)}", _use_item_location=True)
@@ -116,7 +117,7 @@ def known_gap(reason: str) -> pytest.MarkDecorator:
 
 
 def _cannot_be_checked(target: str, error: UnusableTargetError) -> BaseException:
-    return _Failed(f"{target} cannot be checked: {error}", pytrace=False)  # type: ignore[call-arg]
+    return _Failed(f"{password_hidden(target)} cannot be checked: {error}", pytrace=False)  # type: ignore[call-arg]
 
 
 def _fault_of_reader(read: ReaderReport | None, clause: Clause, result: ClauseResult) -> str:
@@ -145,7 +146,7 @@ def _properties(target: str, clause: Clause, result: ClauseResult) -> list[tuple
     """Return what reports and the summary need; properties travel from a worker of xdist, and into a JUnit file."""
     replay = next((finding.replay for finding in result.findings if finding.replay), "")
     values = {
-        "target": target,
+        "target": password_hidden(target),
         "clause": clause.id,
         "level": str(clause.level),
         "title": clause.title,

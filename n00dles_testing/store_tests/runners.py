@@ -62,7 +62,7 @@ class StoreRunners:
         return config.stash[_key]
 
     def say(self, target: str, **said: Any) -> None:
-        """Note what is said of a target (`claims` and `reader` of `open_runner`), before it is opened."""
+        """Note what is said of a target (`claims`, `reader` and `server` of `open_runner`), before it is opened."""
         self._said[target] = said
 
     def open(self, target: str, make_folder: Callable[[], Path] | None = None) -> Runner:

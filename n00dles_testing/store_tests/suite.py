@@ -29,6 +29,9 @@ class StateStoreConformance:
     target: ClassVar[str | None] = None
     """What to check, instead of a method `open_store`."""
 
+    server: ClassVar[str | None] = None
+    """"postgres" or "valkey": such a server is started, and each location is the URL of a fresh database on it."""
+
     known_gaps: ClassVar[Mapping[str, str]] = {}
     """Clauses that the store is known to break, with the reason: expected failures, and one that passes fails."""
 

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
+from ..buffered import source_of
 from ..deeds import (
     DEEDS,
     expect_whole_and_going_on,
@@ -16,12 +17,14 @@ from ..deeds import (
 )
 from ..disturbed import play
 from ..durability import require_durable
+from ..expect import VacuousCheck
 from ..left_by_a_kill import nothing_is_left_by_a_kill
 from ..moments import Calls, Moment, calls_of_deeds, kills
 from ..registry import clause
 from ..spread import MOST, Points
 from ..subject import StoreSubject
 from ..tally import Tally
+from ..trace_fixes import IN_ONE_STEP, fixed_by
 from ..traced import trace_steps
 
 _TORN = {"the creation of a run": (0.5,), "a later save": (0.1, 0.5, 0.9), "a large save": (0.01, 0.5, 0.99)}
@@ -47,12 +50,14 @@ async def killed_inside(subject: StoreSubject) -> None:
     is opened again.
 
     A run that is deleted after such a kill is gone, with what the killed call left: a text of the run, which was found
-    in the files of the location before, is in none of them once the store is closed (as in S07).
+    in the files of the location before, is in none of them once the store is closed (as in S07). Of writes to one file,
+    one after the other, the end is tried. (Of more than 40 such moments a sample is taken.)
 
-    Each kill proves itself: the process died by signal 9 (by SIGXFSZ in a write), and it is known where. Where nothing
-    can be traced, which the reason says, and where Python tells of calls that lead elsewhere than to a file (to a
-    server, or into a library that keeps its data in shared memory), it is killed before each call that Python tells of:
-    a write, a statement, a commit, a call of the library.
+    Each kill proves itself: the process died by signal 9 (by SIGXFSZ in a write), and it is known where. A call of the
+    store in which none of them happened leaves the clause VACUOUS. Where nothing can be traced, which the reason says,
+    and where Python tells of calls that lead elsewhere than to a file (to a server, or into a library that keeps its
+    data in shared memory), it is killed before each call that Python tells of: a write, a statement, a commit, a call
+    of the library.
 
     Seen in: mastra-ai/mastra #20225 (a record and those of its parts are written one after the other),
     TencentCloud/TencentDB-Agent-Memory #770 (a truncated file is taken for a first run), NousResearch/hermes-agent
@@ -62,8 +67,9 @@ async def killed_inside(subject: StoreSubject) -> None:
     done = _Done()
     known = await undisturbed_deeds(subject, DEEDS, after_a_kill=True)
     calls = await calls_of_deeds(subject, known)
-    moments = {title: kills(calls[title]) for title in known}
+    moments = {title: kills(calls[title], source_of(subject)) for title in known}
     points = Points(subject, {title: len(found) for title, found in moments.items()}, subject.most or MOST)
+    alive: list[str] = []
     for title, came in known.items():
         before, found = done.kills + done.torn, len(subject.findings)
         for number in points.of(title):
@@ -76,14 +82,18 @@ async def killed_inside(subject: StoreSubject) -> None:
             where = f"in the write that crosses byte {size} of a file"
             done.torn += await _after_a_kill(subject, title, where, {"by": "torn", "size": size})
         tried, found = done.kills + done.torn - before, len(subject.findings) - found
+        alive += [title] if moments[title] and not (tried or found) else []
         subject.on_tally(Tally("C03", title, calls[title].count, len(moments[title]) + len(sizes), tried, found))
-    deleted = await nothing_is_left_by_a_kill(subject)
     counted = sum(map(len, moments.values()))
     if not done.kills + done.torn and not subject.findings:
-        raise nothing_tried(subject, counted, "no process was killed inside a call of the store")
+        raise nothing_tried(subject, counted, "no process was killed inside a call of the store", are_traced=True)
     _say(subject, done, calls, moments)
-    if deleted:
-        subject.notes.append(f"after {deleted} of such kills the run was deleted, and looked for in the files")
+    await nothing_is_left_by_a_kill(subject)
+    if alive:
+        raise VacuousCheck(
+            f"the process that called the store was not killed inside {', '.join(alive)}, so nothing was shown of "
+            "that. Another process may make the system calls there: kill that one in a test of your own"
+        )
 
 
 @dataclass(slots=True)
@@ -132,9 +142,13 @@ async def _after_a_kill(
             by = signal.SIGKILL if disturbance["by"] == "kill" else signal.SIGXFSZ
             async with s.elsewhere() as victim:
                 is_killed, came = await victim.perform_and_die(text, play, by=by, **arguments)
-            # A write that crosses the limit is short, and only the next one kills. Who makes no next one may give up.
-            is_unknown = is_killed or (by is not signal.SIGKILL and "raised" in came["came"])
-        await expect_whole_and_going_on(
-            s, deed, deed.found if is_unknown else deed.found[-1:], because=_OLD_OR_NEW, others_because=_OTHERS
-        )
+            # A write that crosses the limit is short, and only the next one kills. Who makes none was not killed, and
+            # what becomes of a short write is for C04.
+            if by is not signal.SIGKILL and not is_killed:
+                return False
+            is_unknown = is_killed
+        with fixed_by(IN_ONE_STEP):
+            await expect_whole_and_going_on(
+                s, deed, deed.found if is_unknown else deed.found[-1:], because=_OLD_OR_NEW, others_because=_OTHERS
+            )
     return is_killed

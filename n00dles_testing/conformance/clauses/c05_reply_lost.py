@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from ..buffered import source_of, without_runs
 from ..deeds import (
     DEEDS,
     expect_no_error,
@@ -15,6 +16,7 @@ from ..deeds import (
 )
 from ..disturbed import Step
 from ..durability import require_durable
+from ..lost_replies import made_again_over_a_proxy
 from ..records import Record
 from ..registry import clause
 from ..retried_saves import retried_after_another_worker
@@ -47,22 +49,29 @@ async def made_again(subject: StoreSubject) -> None:
     Then the save that is made again is refused, or merged, and what the other worker saved stays.
 
     Only what can happen is done: SQLite undoes a statement that fails, so only its commits lose their reply, and a file
-    that was not opened is not open. Lost replies of a network are for W06.
+    that was not opened is not open. Of many writes into a buffer, one after the other, a few are tried: they are alike
+    on disk. Where the suite knows the store's server, it is each request, and each reply, that is lost between the two.
+    What else a network does is for W06.
 
     Seen in: ModernRelay/omnigraph #513, get-convex/convex-backend PR #559 (the commit landed, its reply was lost, and
     the caller cannot tell), openai/openai-agents-python #4690 (an append that failed cannot be made again, or is made
     twice).
     """
     await require_durable(subject)
+    if subject.served is not None:
+        await made_again_over_a_proxy(subject, subject.served, _TITLES)
+        return
     tried: dict[Literal["lose", "fail"], int] = {"lose": 0, "fail": 0}
     known = await undisturbed_deeds(subject, _TITLES, after_a_kill=False)
     counted = 0
     for by in tried:
-        counts = {title: len(came["counted"][by]) for title, came in known.items()}
-        counted += sum(counts.values())
-        points = Points(subject, counts)
+        source = source_of(subject)
+        numbers = {title: without_runs(came["counted"][by], source) for title, came in known.items()}
+        counted += sum(map(len, numbers.values()))
+        points = Points(subject, {title: len(each) for title, each in numbers.items()})
         for title, came in known.items():
-            for number in points.of(title):
+            for point in points.of(title):
+                number = numbers[title][point - 1]
                 tried[by] += await _again_after(subject, title, by, number, came["counted"][by][number - 1])
     if _LATER in known:
         await retried_after_another_worker(subject, known[_LATER]["counted"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ..buffered import source_of, without_runs
 from ..deeds import DEEDS, Deed, expect_whole_and_going_on, load_step, nothing_tried, play_arguments, undisturbed_deeds
 from ..disturbed import play
 from ..durability import require_durable
@@ -34,19 +35,21 @@ async def killed_in_recovery(subject: StoreSubject) -> None:
     first kill are for C03, and not gone on with.
 
     Each kill proves itself, as in C03; a PASS says how many came to depth 2. States whose recovery makes the same calls
-    are taken for alike: of these one is killed at every call, and each other one at one. (Of more than 80 states, or
-    of more than 100 recoveries, a sample is taken as in C03.)
+    are taken for alike: of these one is killed at every call, and each other one at one. Of many writes into a buffer,
+    one after the other, a few are tried: they are alike on disk. (Of more than 80 states, or of more than 100
+    recoveries, a sample is taken as in C03.)
 
     Seen in: NousResearch/hermes-agent #80921 (asks for it: a double resume after a SIGKILL).
     """
     await require_durable(subject)
     deaths = _Deaths()
     states = await _states(subject, deaths)
-    counts = {state: len(calls) if is_first else 1 for state, (calls, is_first) in states.items()}
+    numbers = {state: without_runs(calls, source_of(subject)) for state, (calls, _) in states.items()}
+    counts = {state: len(numbers[state]) if is_first else 1 for state, (_, is_first) in states.items()}
     points = Points(subject, counts, _MOST_RECOVERIES)
     for place, ((title, number), (calls, is_first)) in enumerate(states.items()):
         for first in points.of((title, number)):
-            at = first if is_first else 1 + (place + subject.seed) % len(calls)
+            at = numbers[title, number][first - 1] if is_first else 1 + (place + subject.seed) % len(calls)
             await _recovers(subject, title, number, (at, 1 + len(calls) - at), deaths)
     if not deaths.once and not subject.findings:
         counted = len(states) + deaths.missed
@@ -74,13 +77,16 @@ async def _states(subject: StoreSubject, deaths: _Deaths) -> dict[tuple[str, int
     With it, whether it is the first state that is recovered from by these calls.
     """
     known = await undisturbed_deeds(subject, _TITLES, after_a_kill=True)
-    points = Points(subject, {t: max(0, len(c["counted"]["kill"]) - 1) for t, c in known.items()}, _MOST_STATES)
+    source = source_of(subject)
+    numbers = {title: without_runs(came["counted"]["kill"], source) for title, came in known.items()}
+    points = Points(subject, {title: max(0, len(each) - 1) for title, each in numbers.items()}, _MOST_STATES)
     found: dict[tuple[str, int], tuple[list[str], bool]] = {}
     seen = set()
     for title in known:
-        for number in points.of(title):
-            if calls := await _calls_to_recover(subject, title, number + 1, deaths):
-                found[title, number + 1] = (calls, (title, *calls) not in seen)
+        for point in points.of(title):
+            number = numbers[title][point]  # the first call is left out: before it nothing has been done
+            if calls := await _calls_to_recover(subject, title, number, deaths):
+                found[title, number] = (calls, (title, *calls) not in seen)
                 seen.add((title, *calls))
     return found
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from ...powerloss.faults_found import FaultKind
 from ...powerloss.models import MODELS
-from ..power_safe import REQUIRED, expect_none, power_losses, states_tried, strictly
+from ..power_safe import (
+    expect_enough,
+    expect_none,
+    power_losses,
+    required,
+    states_tried,
+    strictly,
+)
 from ..registry import clause
 from ..subject import StoreSubject
 
@@ -29,9 +36,9 @@ async def keeps_what_was_acknowledged(subject: StoreSubject) -> None:
     Seen in: agno-agi/agno #6089 (what was acknowledged lies in a buffer).
     """
     workload, came = await power_losses(subject)
-    for report in came["models"]:
-        if report["model"] in REQUIRED:
-            async with subject.scenario(f"the power fails: {MODELS[report['model']].about}") as s:
-                expect_none(s, workload, report, _KINDS)
+    for report in required(came["models"]):
+        async with subject.scenario(f"the power fails: {MODELS[report['model']].about}") as s:
+            expect_none(s, workload, report, _KINDS)
     subject.notes.append(states_tried(came["models"]))
     subject.notes.append(strictly(came["models"], _KINDS))
+    expect_enough(required(came["models"]))

@@ -46,8 +46,9 @@ async def runs_are_apart(subject: StoreSubject) -> None:
     for sign in SEPARATORS:
         await _id_and_name_are_joined(subject, sign)
     if subject.target.takes_location:
-        await _paths(subject)
-        await _names_that_are_paths(subject)
+        if subject.has_folders:
+            await _paths(subject)
+            await _names_that_are_paths(subject)
         await _a_group(subject, ids_of_lengths(subject.fresh_run_id(), subject.draw))
         return
     subject.notes.append("ids that are paths, or short, were not tried: the store takes no location")

@@ -6,7 +6,7 @@ import asyncio
 
 from ..expect import BrokenClause
 from ..long_run import save_a_long_run
-from ..raw_files import files_with
+from ..raw_files import expect_in_no_file, files_with
 from ..records import Record
 from ..registry import clause
 from ..scenario import Handle, Scenario
@@ -16,6 +16,7 @@ _ROUNDS = 8
 _LARGE = 4_000
 _SIZES = (20_000, 300_000)
 """In bytes: outputs that some stores keep outside the record."""
+_NOTHING = "a deleted run must leave nothing behind"
 
 
 @clause("S07", level=1, title="a deleted run is gone, alone and for good")
@@ -92,8 +93,9 @@ async def _every_version(subject: StoreSubject) -> None:
 
 
 async def _every_byte(subject: StoreSubject) -> None:
-    if not subject.target.takes_location:
-        subject.notes.append("what is left on disk was not looked for: the store takes no location")
+    if not subject.has_folders:
+        why = "its runs lie with a server" if subject.served is not None else "the store takes no location"
+        subject.notes.append(f"what is left on disk was not looked for: {why}")
         return
     async with subject.scenario("what is left of a deleted run on disk") as s:
         assert s.location is not None
@@ -116,9 +118,7 @@ async def _every_byte(subject: StoreSubject) -> None:
         await s.close()
 
         if before:
-            s.expect(files_with(s.location, token)).equals(
-                [], what="the files that hold the run's text", because="the run was deleted, and the store closed"
-            )
+            expect_in_no_file(s.expect(files_with(s.location, token)), because=_NOTHING)
         if await s.keeps_after_reopening(stays.run_id):
             await _is_gone(s, gone.run_id)
 
@@ -145,7 +145,7 @@ async def _a_long_run(subject: StoreSubject) -> None:
         token = "".join(subject.draw.token() for _ in range(4))
         stays, gone = await _run(s), await s.create({"topic": token})
         saved = await save_a_long_run(s, gone, token)
-        before = files_with(s.location, token) if s.location is not None else []
+        before = files_with(s.folder, token) if s.folder is not None else []
 
         await s.delete(gone.run_id)
 
@@ -154,10 +154,8 @@ async def _a_long_run(subject: StoreSubject) -> None:
         await s.expect_acknowledged(gone.run_id, because="the new run has this output, and none of the deleted one's")
         await s.expect_acknowledged(stays.run_id, because="it was not deleted")
         await s.close()
-        if before and s.location is not None:
-            s.expect(files_with(s.location, token)).equals(
-                [], what="the files that hold the run's text", because="the run was deleted, and the store closed"
-            )
+        if before and s.folder is not None:
+            expect_in_no_file(s.expect(files_with(s.folder, token)), because=_NOTHING)
 
 
 async def _a_late_save(subject: StoreSubject) -> None:

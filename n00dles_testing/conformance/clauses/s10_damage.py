@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..damage import Damage, cuts, flip_in_the_middle, flips, holds, versions
 from ..damaged_runs import ERROR, OTHER_INPUTS, WHY, Came, expect_it_stays, fault_of, is_first, is_older, load
-from ..durability import keeps_nothing
+from ..durability import keeps_nothing, lies_with_a_server
 from ..elsewhere import Elsewhere
 from ..expect import MisuseError, NotApplicableError, VacuousCheck
 from ..registry import clause
@@ -88,7 +88,7 @@ class _Seen:
 
 async def _stored(subject: StoreSubject) -> StoredRuns:
     """Return two runs on disk, a copy of which another process reads."""
-    if subject.target.takes_location:
+    if subject.has_folders:
         # A store that loses its runs when it is closed, which C01 tells, may still have them after a kill.
         for close in (True, False):
             async with subject.probe("two runs are saved, and a copy of them is loaded") as s:
@@ -100,6 +100,8 @@ async def _stored(subject: StoreSubject) -> StoredRuns:
             "the store has no record that could be damaged: a run saved in another process is not found in this "
             "one, and that process opened no file for writing, no database and no connection"
         )
+    if (why := await lies_with_a_server(subject)) is not None:
+        raise NotApplicableError(f"{why}: damage of its disk is the server's to find")
     if not subject.target.takes_location:
         raise MisuseError(
             "where the store keeps its records is not known: the factory takes no location. Give it one argument, a "

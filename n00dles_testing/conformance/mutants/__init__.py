@@ -21,6 +21,9 @@ _SEES_ALL = ("S17",)
 _SEEN_BY_POWER_LOSS = ("P01", "P02", "P03")
 """Clauses that may see what those about kills and faults see: who does not survive a kill survives no power loss."""
 
+_SEEN_BY_MANY_WORKERS = ("W01", "W02", "W03", "W04", "W08")
+"""Clauses that may see what those about one worker see: they do all of that, in several processes at once."""
+
 _CORRECT = {
     "correct:JSONFiles": None,
     "correct:AppendOnlyLog": None,
@@ -33,11 +36,15 @@ _CORRECT = {
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A broken store: the target by which the suite opens it, the clause it breaks, and clauses that see it as well."""
+    """A broken store: the target by which the suite opens it, the clause it breaks, and clauses that see it as well.
+
+    `server` is what has to be started for it, as in `check_store`.
+    """
 
     target: str
     breaks: str
     also_breaks: tuple[str, ...] = ()
+    server: str | None = None
 
     @property
     def caught_by(self) -> tuple[str, ...]:
@@ -46,7 +53,11 @@ class Mutant:
 
     def let_pass_by(self, clauses: Iterable[str]) -> tuple[str, ...]:
         """Return those of the clauses that must let it pass."""
-        sees_as_well = (*_SEES_ALL, *(_SEEN_BY_POWER_LOSS if self.breaks.startswith("C") else ()))
+        sees_as_well = (
+            *_SEES_ALL,
+            *(_SEEN_BY_POWER_LOSS if self.breaks.startswith("C") else ()),
+            *(_SEEN_BY_MANY_WORKERS if self.breaks.startswith(("S", "C")) else ()),
+        )
         return tuple(each for each in clauses if each not in self.caught_by and each not in sees_as_well)
 
 
@@ -56,10 +67,10 @@ def all_mutants() -> tuple[Mutant, ...]:
     for info in sorted(pkgutil.iter_modules(__path__), key=lambda info: info.name):
         module = importlib.import_module(f"{__name__}.{info.name}")
         for name in module.__all__:
-            breaks = getattr(getattr(module, name), "breaks", None)
-            if breaks is not None:
-                also = getattr(getattr(module, name), "also_breaks", ())
-                found.append(Mutant(f"{module.__name__}:{name}", breaks, also))
+            store = getattr(module, name)
+            if getattr(store, "breaks", None) is not None:
+                also, server = getattr(store, "also_breaks", ()), getattr(store, "server", None)
+                found.append(Mutant(f"{module.__name__}:{name}", store.breaks, also, server))
     return tuple(found)
 
 

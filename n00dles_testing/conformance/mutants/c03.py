@@ -23,6 +23,7 @@ __all__ = [
     "LeavesWhatIsAside",
     "LocksForEver",
     "MovesTheOldOneAway",
+    "StreamsWhatIsAside",
     "WritesInPlace",
     "WritesOneFileANode",
 ]
@@ -272,3 +273,27 @@ class KeepsItsJournalInMemory(SQLiteRollback):
         connection = super().connect()
         connection.execute("PRAGMA journal_mode = MEMORY")
         return connection
+
+
+class StreamsWhatIsAside(JSONFiles):
+    """Writes aside by `json.dump`, in many small writes, and a delete does not remove what a kill has left there.
+
+    The text is on disk only from the flush to the rename: two moments among dozens that Python tells of.
+    """
+
+    breaks: ClassVar[str | None] = "C03"
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write aside, and replace the run's file."""
+        path = self.path(run_id)
+        aside = path.with_suffix(".tmp")
+        try:
+            with aside.open("w") as file:
+                json.dump(record, file)
+                file.flush()
+                os.fsync(file.fileno())
+            aside.replace(path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+        sync_folder(self.folder)

@@ -15,9 +15,11 @@ from .correct import JSONFiles, NotStoredError, merged, new_record, record_of, s
 from .correct_sqlite import SQLiteRollback
 
 __all__ = [
+    "ChangesItsMemoryFirst",
     "IgnoresAShortWrite",
     "IgnoresAnErrorAtClose",
     "LogsErrorsAndGoesOn",
+    "SkipsWhatItHasInMemory",
     "StaysInItsTransaction",
     "TakesAnErrorForAFirstRun",
     "TakesAnErrorForALock",
@@ -41,11 +43,10 @@ class LogsErrorsAndGoesOn(JSONFiles):
 class IgnoresAShortWrite(JSONFiles):
     """Calls `write` once and takes it for done: what that returns is how much was written, on a full disk not all.
 
-    The kernel's kill in a write comes only at the second one, which it does not make: C03 sees it as well.
+    It makes no second write, at which the kernel would kill, so to C03 it is none that was killed in a write.
     """
 
     breaks: ClassVar[str | None] = "C04"
-    also_breaks: ClassVar[tuple[str, ...]] = ("C03",)
 
     def write(self, run_id: str, record: dict[str, Any]) -> None:
         """Write aside, sync, and replace the run's file."""
@@ -139,6 +140,52 @@ class TakesAnErrorForAFirstRun(JSONFiles):
             return super().read(run_id)
         except OSError:
             return None
+
+
+class ChangesItsMemoryFirst(JSONFiles):
+    """Keeps what it has read in memory, until the file changes, and changes the memory before the file.
+
+    A save that failed is in the store object, then, but not on disk: who asks it goes on from what a restart loses.
+    """
+
+    breaks: ClassVar[str | None] = "C04"
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder)
+        self.memory: dict[str, tuple[tuple[int, ...], str]] = {}
+
+    def read(self, run_id: str) -> Any:
+        """Return the stored record, from memory if the file is the one that was read."""
+        stamp = self.stamp(run_id)
+        if stamp and run_id in self.memory and self.memory[run_id][0] == stamp:
+            return json.loads(self.memory[run_id][1])
+        record = super().read(run_id)
+        self.memory[run_id] = (stamp, json.dumps(record))
+        return record
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Remember the record, and replace the run's file."""
+        text = json.dumps(record)
+        self.memory[run_id] = (self.stamp(run_id), text)
+        super().write(run_id, record)
+        self.memory[run_id] = (self.stamp(run_id), text)
+
+    def stamp(self, run_id: str) -> tuple[int, ...]:
+        """Return what changes with the file; nothing if there is none."""
+        try:
+            status = self.path(run_id).stat()
+        except FileNotFoundError:
+            return ()
+        return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class SkipsWhatItHasInMemory(ChangesItsMemoryFirst):
+    """Writes no record that is in memory already: after a failure the same save again is acknowledged, and not done."""
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Replace the run's file, if the record has changed."""
+        if json.dumps(self.read(run_id)) != json.dumps(record):
+            super().write(run_id, record)
 
 
 class StaysInItsTransaction:

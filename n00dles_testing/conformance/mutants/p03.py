@@ -64,13 +64,19 @@ class LeavesOutAFailedSync(_SyncsInItsOwnWay):
 
 
 class BelievesThePageCache(AppendOnlyLog):
-    """Reads its file again after an error, and appends to what it finds there.
+    """Reads its file again after an error, writes the end of a line that it finds whole, and appends to that.
 
-    That is what the page cache holds. The disk may have a hole in that place, for ever, and the next line behind it.
+    Whole is what the page cache holds. Of a long line the disk may have only the last page, which is written once more
+    with the end: a hole for ever, and the next line behind it.
     """
 
     breaks: ClassVar[str | None] = "P03"
 
     def read_file(self, *, after_an_error: bool = False) -> None:
-        """Read what is there."""
+        """Read what is there, and end it."""
+        if after_an_error and self.path.read_text().endswith("]"):
+            with self.path.open("a") as file:
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
         super().read_file()

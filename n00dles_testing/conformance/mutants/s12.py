@@ -38,9 +38,9 @@ class LoadsTheLatest(JSONFiles):
         replace_file(self.path(run_id).with_suffix(f".{time.time_ns():020}.json"), json.dumps(record))
 
     def delete(self, run_id: str) -> None:
-        """Remove every version."""
+        """Remove every version, the latest last: a kill in the middle leaves the run as it was."""
         with self.lock:
-            for path in self.versions(run_id):
+            for path in sorted(self.versions(run_id)):
                 path.unlink()
             super().delete(run_id)
 

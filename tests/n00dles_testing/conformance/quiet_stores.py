@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from n00dles_testing.conformance.mutants.correct import JSONFiles
+from n00dles_testing.conformance.mutants.s07 import MissesWhatIsGone
 
 
 class EndsAMomentLater(JSONFiles):
@@ -53,7 +54,9 @@ class IsForOneProcess(JSONFiles):
         self.held.close()
 
 
-class TakesItsTime(JSONFiles):
+class TakesItsTime(MissesWhatIsGone):
+    """Nor must it be asked to delete the runs of the cycles that it has not come to."""
+
     def __init__(self, folder: str) -> None:
         super().__init__(folder)
         time.sleep(0.05)

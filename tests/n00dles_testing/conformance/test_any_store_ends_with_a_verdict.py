@@ -226,6 +226,7 @@ def test_a_result_that_was_not_asked_for_is_not_taken() -> None:
     assert (result.clause, result.verdict) == ("S14", Verdict.PASS)
 
 
+@pytest.mark.usefixtures("fresh_workers")  # a fork answers at once
 def test_a_process_that_does_not_start_is_started_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     starts = _slow_starts(monkeypatch, {2})
 
@@ -235,6 +236,7 @@ def test_a_process_that_does_not_start_is_started_once_more(monkeypatch: pytest.
     assert starts == [1, 2, 3]
 
 
+@pytest.mark.usefixtures("fresh_workers")  # a fork answers at once
 def test_a_process_that_never_starts_again_is_not_held_against_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
     _slow_starts(monkeypatch, {2, 3})
 
@@ -286,10 +288,10 @@ def test_locations_of_a_slow_store_are_seen_not_to_be_apart(tmp_path: Path) -> N
         "class Shares(JSONFiles):\n"
         "    def __init__(self, location):\n"
         f"        super().__init__({str(tmp_path)!r})\n"
-        "        time.sleep(2.6)\n"
+        "        time.sleep(1.3)\n"
     )
 
-    report = check_store(f"{tmp_path / 'shares.py'}:Shares", clauses=["S01"], limit=5)
+    report = check_store(f"{tmp_path / 'shares.py'}:Shares", clauses=["S01"], limit=2.5)
 
     assert "two different locations gave the same data" in report.shares_data
 

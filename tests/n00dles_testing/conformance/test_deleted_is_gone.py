@@ -43,7 +43,7 @@ def test_what_could_not_be_shown_is_a_note_and_no_fault(store: str, note: str) -
         (
             f"{MUTANTS}:LeavesALineInTheLog",
             "what is left of a deleted run on disk",
-            "the files that hold the run's text",
+            "the run is gone, and its text is still in runs.log",
         ),
         (f"{MUTANTS}:DeletesOneBatch", "a long run is deleted, and created anew", "inputs['created'] is missing"),
         (f"{MUTANTS}:MissesWhatIsGone", "a delete is repeated, and one of a run", "delete raised FileNotFoundError"),

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from n00dles_testing.conformance import check_store
+from n00dles_testing.conformance.clauses import c04_faults
 from n00dles_testing.conformance.deeds import DEEDS, undisturbed_deeds
 from n00dles_testing.conformance.disturbing import DisturbanceReport, disturb_store
 from n00dles_testing.conformance.moments import Calls, Moment, calls_of_deeds, faults, kills
 from n00dles_testing.conformance.mutants import correct_stores
+from n00dles_testing.conformance.mutants.correct import JSONFiles
 from n00dles_testing.conformance.nursery import Nursery
 from n00dles_testing.conformance.subject import StoreSubject
 from n00dles_testing.conformance.tally import Tally
@@ -210,8 +212,8 @@ RESULTS = {
         (["PASS"], "no fault found"),
         (["PASS", "NOT RUN"], "no fault found"),
         (["NOT RUN"], "nothing was tried"),
-        (["PASS", "VACUOUS"], "something was not shown"),
-        (["PASS", "in part"], f"{SAVE} comes out wrong undisturbed: n00dles-testing check says how"),
+        (["PASS", "VACUOUS"], "something could not be shown"),
+        (["PASS", "in part"], f"{SAVE} already fails undisturbed; n00dles-testing check shows how"),
         (["FAIL", "in part"], "a fault was found"),
     ],
 )
@@ -237,3 +239,60 @@ _OPENING = ("the first creation on a location",)
 def test_a_deed_at_which_nothing_happened_is_no_pass(tally: Tally, verdict: Verdict) -> None:
     assert tally.verdict is verdict
     assert Tally.from_dict(tally.to_dict()) == tally
+
+
+class RefusesAfterAFailedSync(JSONFiles):
+    """Does nothing more once a sync has failed, until it is opened again, as LMDB does."""
+
+    refuses = False
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        if self.refuses:
+            raise OSError("a sync has failed: open the store again")
+        self.refuses = True
+        super().write(run_id, record)
+        self.refuses = False
+
+
+class RefusesEverAfter(RefusesAfterAFailedSync):
+    """Takes that down in a file, for good."""
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        mark = self.folder / "failed"
+        self.refuses = mark.exists()
+        try:
+            super().write(run_id, record)
+        except OSError:
+            mark.touch()
+            raise
+
+
+@needs_tracing
+@pytest.mark.parametrize(
+    ("store", "fault", "messages", "scenarios"),
+    [
+        (RefusesAfterAFailedSync, ("sync", "fsync"), [], 2),
+        (RefusesAfterAFailedSync, ("write", "write"), ["save after the fault"], 1),
+        (RefusesEverAfter, ("sync", "fsync"), ["save after the fault"], 1),
+    ],
+)
+def test_who_refuses_to_go_on_after_a_failed_sync_may_be_opened_again(
+    store: type[JSONFiles], fault: tuple[str, str], messages: list[str], scenarios: int, tmp_path: Path
+) -> None:
+    kind, name = fault
+    target = f"{__file__}:{store.__name__}"
+    plan = {"by": "fail", "number": 1, "fault": "EIO", "lasting": False, "kinds": [kind]}
+    nursery = Nursery(target)
+    memory = {"nursery": nursery, "durability": (True, [], True)}
+    found = StoreSubject(
+        StoreTarget.parse(target), tmp_path, clause="C04", seed=0, nonce="test", listener=Silent(), memory=memory
+    )
+
+    try:
+        is_met = asyncio.run(c04_faults._meets(found, SAVE, f"system call 4, {name} of a.new", plan, traced=True))
+    finally:
+        nursery.close()
+
+    assert is_met
+    assert [finding.message.partition(" (")[0] for finding in found.findings] == messages
+    assert found.scenarios == scenarios  # what a fresh process finds is one; the retry, which is refused, is none

@@ -14,7 +14,9 @@ from n00dles_testing.conformance.grade import grade, settled, spans
 from n00dles_testing.conformance.sentences import SENTENCES
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
-S, C = LEVELS[1][1], LEVELS[2][1]
+S, C, P, W = (LEVELS[level][1] for level in LEVELS)
+ALL = (*S, *C, *P, *W)
+NOT_FOR_IT = Verdict.NOT_APPLICABLE
 UNKNOWN = [
     "level 3 (power-safe) and level 4 (shared): not checked by this release",
     "nothing is known of a power loss (P01–P03), a second worker (W01–W09)",
@@ -69,8 +71,57 @@ def test_a_store_without_records_on_disk_may_reach_level_1_and_no_more() -> None
     ]
 
 
-def test_nothing_is_not_applicable_beyond_level_1() -> None:
-    assert grade(results(S + C, C04=Verdict.NOT_APPLICABLE)).level == 1
+@pytest.mark.parametrize(("clause", "level"), [("C04", 1), ("P02", 2), ("W03", 3), ("W05", 4), ("W07", 4), ("W09", 4)])
+def test_what_does_not_apply_stops_a_level_unless_a_store_may_be_without_it(
+    monkeypatch: pytest.MonkeyPatch, clause: str, level: int
+) -> None:
+    checked_are(monkeypatch, ALL)
+
+    found = grade(results(ALL, **{clause: NOT_FOR_IT}))
+
+    assert found.level == level
+
+
+def test_a_store_whose_data_lies_with_a_server_reaches_level_4_without_level_3(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked_are(monkeypatch, ALL)
+
+    found = grade(results(ALL, **dict.fromkeys(P, NOT_FOR_IT)))
+
+    assert found.level == 4
+    assert found.text.splitlines() == [
+        "level 4 (shared): every clause of levels 1, 2 and 4 passed",
+        "level 3 (power-safe) is the server's: the reason of P01",
+    ]
+
+
+def test_a_store_on_a_server_is_told_what_stops_level_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked_are(monkeypatch, ALL)
+
+    found = grade(results(ALL, **dict.fromkeys(P, NOT_FOR_IT), W02=Verdict.FAIL, W07=NOT_FOR_IT))
+
+    assert found.level == 2
+    assert found.text.splitlines() == [
+        "level 2 (crash-safe): every clause of levels 1 and 2 passed; the store breaks W02",
+        "level 3 (power-safe) is the server's: the reason of P01",
+        "level 4 (shared) not reached: W02 FAIL",
+    ]
+
+
+def test_a_store_of_files_reaches_level_4_without_a_server_to_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked_are(monkeypatch, ALL)
+
+    found = grade(results(ALL, W05=NOT_FOR_IT, W06=NOT_FOR_IT))
+
+    assert found.text == "level 4 (shared): every clause of levels 1 to 4 passed; W05, W06 do not apply"
+
+
+def test_a_store_that_is_not_shared_stays_below_level_4(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked_are(monkeypatch, ALL)
+
+    found = grade(results(ALL, **dict.fromkeys(W, NOT_FOR_IT)))
+
+    assert found.level == 3
+    assert found.text.splitlines()[1] == "level 4 (shared) does not apply: the reason of W01"
 
 
 def test_clauses_that_all_do_not_apply_reach_no_level() -> None:

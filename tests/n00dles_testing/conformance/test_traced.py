@@ -143,22 +143,70 @@ def test_a_fresh_interpreter_traces_as_a_fork_does(tmp_path: Path) -> None:
     assert came["told"] == "killed by SIGKILL before openat of lock"
 
 
-def test_what_ends_the_process_of_a_store_is_told(nursery: Nursery, tmp_path: Path) -> None:
-    store = tmp_path / "ending.py"
-    store.write_text(
-        "import os\n"
-        "class Store:\n"
-        "    def __init__(self, folder): ...\n"
-        "    def load_or_create(self, run_id, inputs):\n"
-        "        return {'run_id': run_id, 'inputs': inputs, 'completed': {}, 'order': []}\n"
-        "    def save(self, run_id, context): os._exit(7)\n"
-        "    def delete(self, run_id): ...\n"
-    )
-    ending = Nursery(f"{store}:Store")
-    try:
-        with ending.fork(tracing=True) as process:
-            reply = asked(process, tmp_path, {"by": "count"})
-    finally:
-        ending.close()
+STORE = """
+import os, subprocess, sys
+class Store:
+    def __init__(self, folder):
+        self.folder = folder
+        STARTS
+    def load_or_create(self, run_id, inputs):
+        return {"run_id": run_id, "inputs": inputs, "completed": {}, "order": []}
+    def save(self, run_id, context):
+        SAVES
+    def delete(self, run_id): ...
+"""
 
-    assert reply == {"broken": "the process ended with exit status 7 during save", "details": []}
+
+def asked_of(tmp_path: Path, disturbance: Answer, *, starts: str = "...", saves: str = "...") -> Answer:
+    """What comes of the steps of `asked` with a store that does this when it is opened, and when it saves."""
+    store, folder = tmp_path / "odd_store.py", tmp_path / "location"
+    store.write_text(STORE.replace("STARTS", starts).replace("SAVES", saves))
+    folder.mkdir()
+    nursery = Nursery(f"{store}:Store")
+    try:
+        with nursery.fork(tracing=True) as process:
+            return asked(process, folder, disturbance)
+    finally:
+        nursery.close()
+
+
+@pytest.mark.parametrize("status", [7, 0])
+def test_what_ends_the_process_of_a_store_is_told(status: int, tmp_path: Path) -> None:
+    reply = asked_of(tmp_path, {"by": "count"}, saves=f"os._exit({status})")
+
+    assert reply == {"broken": f"the process ended with exit status {status} during save", "details": []}
+
+
+def test_a_process_that_somebody_else_kills_shows_nothing(tmp_path: Path) -> None:
+    reply = asked_of(tmp_path, {"by": "kill", "number": 9}, saves="os.kill(os.getpid(), 9)")
+
+    assert reply["vacuous"].startswith("the process was killed by SIGKILL during save, and not by this check")
+
+
+HELPER = "subprocess.Popen(['sleep', '1000'])"
+SAVES = "open(os.path.join(self.folder, 'f'), 'w').close()"
+
+
+def test_a_store_that_leaves_a_process_behind_is_counted_without_calls_and_the_process_is_an_obstacle(
+    tmp_path: Path,
+) -> None:
+    reply = asked_of(tmp_path, {"by": "count"}, starts=HELPER, saves=SAVES)
+
+    came = reply["came"]
+    assert (came["told"], came["calls"], len(came["obstacles"])) == ("acknowledged", [], 1)
+    assert came["obstacles"][0].startswith("sleep (process ")
+
+
+def test_a_kill_of_a_store_is_told_with_a_process_that_it_leaves_behind(tmp_path: Path) -> None:
+    reply = asked_of(tmp_path, {"by": "kill", "number": 1}, starts=HELPER, saves=SAVES)
+
+    assert reply["came"]["told"] == "killed by SIGKILL before openat of f"
+
+
+def test_a_kill_of_another_process_than_that_of_the_store_is_none_of_the_store(tmp_path: Path) -> None:
+    saves = "subprocess.run(['touch', os.path.join(self.folder, 'f')])"
+
+    reply = asked_of(tmp_path, {"by": "kill", "number": 1}, saves=saves)
+
+    assert reply["came"]["met"] == ["openat of f"]
+    assert (reply["came"]["came"], reply["came"]["told"]) == ({}, "acknowledged")

@@ -67,7 +67,7 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     """Run pytest in this process: to start another one takes longer than most of what is tried."""
-    return inner.runpytest_inprocess(*installed(), *arguments)
+    return inner.runpytest_inprocess("-p", "no:randomly", *installed(), *arguments)
 
 
 def tried(result: pytest.RunResult) -> dict[str, int]:
