@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, cast
@@ -23,6 +25,7 @@ from .in_process import InProcess
 from .life import Executor, ReferenceExecutor, SelfContained
 from .points import How
 from .scenario import Backend, BackendError, Subject
+from .shares import Share, SharedOut
 from .spawn import Spawn
 
 __all__ = ["Environment", "Mode", "Setup", "prepare"]
@@ -44,6 +47,7 @@ class Setup:
     `is_default_store` that nobody asked for it, `is_typed` that a command line can name all of it, and
     `pays_before_death` that a local LLM server can kill a process that it has been paid by, `is_in_memory` that no file
     is needed. `fresh` makes a backend whose lives share nothing with those of `backend`, where these share an import.
+    `share` is what workers have to know that live scenarios for this process, None if they cannot.
     """
 
     mode: Mode
@@ -57,6 +61,16 @@ class Setup:
     pays_before_death: bool = False
     is_in_memory: bool = False
     fresh: Callable[[], Backend] | None = None
+    share: Share | None = None
+
+    def share_out(self, executor: futures.Executor) -> None:
+        """Have all but the undisturbed runs lived by the workers of `executor`. Raises `ExplorationError`."""
+        if self.share is None:
+            raise ExplorationError(
+                f"workers={executor!r}: other processes can live the scenarios only in mode='fork', and this is mode="
+                f"{self.mode!r}. Give a number of workers instead, or none."
+            )
+        self.backend = SharedOut(self.backend, executor, self.share, self.notes)
 
     def store_at(self, location: str) -> str:
         """Return the text that opens the store of a scenario whose own folder is `location`."""
@@ -101,6 +115,8 @@ def prepare(
         )
     address = target if isinstance(target, str) else target_of(target)
     chosen, notes = _choose(cast(Mode | None, mode), address, store, executor)
+    if chosen != "in-process":
+        _refuse_mocks(target, chosen)
     try:
         if chosen == "in-process":
             with import_limit(address or "the pipeline", IMPORT_TIMES * time_limit):
@@ -133,6 +149,22 @@ def _choose(mode: Mode | None, address: str | None, store: Any, executor: Any) -
     if mode in (None, "fork") and not fork_is_available():
         return "spawn", ["this platform cannot fork, so each life is a fresh interpreter: slower, and as real"]
     return mode or "fork", notes
+
+
+def _refuse_mocks(target: Any, mode: Mode) -> None:
+    """Raise `ExplorationError` if something of the pipeline is mocked here: other processes would do the real thing."""
+    testing = sys.modules.get("n00dles.testing")  # not imported: so nothing is mocked
+    if testing is None:
+        return
+    if isinstance(target, str) and target.partition(":")[0] not in sys.modules:
+        return
+    step = load_target(target, "pipeline") if isinstance(target, str) else target
+    if isinstance(step, Step) and (mocked := testing.mocked_in(step)):
+        raise ExplorationError(
+            f"{', '.join(mocked)} is mocked in this process, and the processes that are killed (mode: {mode}) import "
+            "the pipeline anew, so they would call the real thing. Check with mode='in-process', or leave the mock "
+            "out: models are answered by a fake LLM server, and a body can look at an environment variable."
+        )
 
 
 def _obstacle(address: str | None, store: Any, executor: Any) -> str:
@@ -198,8 +230,9 @@ def _in_processes(
     variables = (environment("") if callable(environment) else environment) or {}
     subject, limit = Subject(address, executor, store), IMPORT_TIMES * time_limit
     backend: Backend
-    fresh = None
+    fresh = share = None
     if mode == "fork":
+        share = Share.of(subject, variables, limit)
         backend = ForkServer(subject, variables, start_limit=limit)
         fresh = partial(Spawn, subject, variables, start_limit=limit, description=backend.description)
     else:
@@ -215,4 +248,5 @@ def _in_processes(
         is_typed=executor is None,
         pays_before_death=CONTROL_VARIABLE in {**os.environ, **variables},
         fresh=fresh,
+        share=share,
     )

@@ -221,8 +221,17 @@ def _flush(stream: Any) -> None:
         stream.flush()
 
 
+def keep_the_network_guard() -> None:
+    """Let this process, and those forked from it, not leave the machine if the test that started it must not."""
+    if "N00DLES_NO_NETWORK" in os.environ:  # no_network sets it; most commands need not import that
+        from ..no_network import guard_of_parent
+
+        guard_of_parent()
+
+
 def main(request_file: str) -> None:
     """Be the fresh interpreter of one life, or describe the target; the request is JSON in a file."""
+    keep_the_network_guard()
     with open(request_file, encoding="utf-8") as file:
         form = json.load(file)
     answer = form.get("describe")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 from n00dles.context import stored_inputs
@@ -41,7 +42,7 @@ def explore(
     budget: int | str | None = None,
     plans: Sequence[Plan] | None = None,
     lives: int = 1,
-    workers: int | None = None,
+    workers: int | Executor | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     environment: Environment = None,
     paid: Paid | None = None,
@@ -61,11 +62,12 @@ def explore(
 
     `how` names what is done at the points (see `points.How`), or is "all" of it: a kill, if it is not given. `at` names
     the point or points to try (see `points.choose`), `budget` how many at most (200) or for how long ("30s"; the
-    undisturbed runs do not count), `workers` how many at a time (by default one a processor, at most two). `plans` are
-    tried instead of every point, each with one point a life that is disturbed. With `lives`, so many lives in a row are
-    disturbed: the resumed run too, at each of its own points; a `budget` is then shared among the first ones, the
-    second ones and so on. `time_limit` is seconds a life; one that takes longer is ended, and judged. The import of the
-    target may take four times as long.
+    undisturbed runs do not count). `workers` is how many at a time (by default one a processor, at most two), or an
+    executor of `concurrent.futures` whose workers live them, as a process pool or Dask have it: in mode "fork" only,
+    and a share whose worker is lost is done again here. `plans` are tried instead of every point, each with one point a
+    life that is disturbed. With `lives`, so many lives in a row are disturbed: the resumed run too, at each of its own
+    points; a `budget` is then shared among the first ones, the second ones and so on. `time_limit` is seconds a life;
+    one that takes longer is ended, and judged. The import of the target may take four times as long.
 
     `environment` is put into every life's environment; a function of a scenario's id gives each its own. `paid` returns
     how many calls the LLM server has been paid for in the scenario of that id. `executor` is another than n00dles' (see
@@ -94,6 +96,9 @@ def explore(
         workers = 1  # one count and one armed kill for all, see `Player.play`
     try:
         with tidied(setup) as folder:
+            if isinstance(workers, Executor):
+                setup.share_out(workers)
+                workers = None
             hows = setup.hows(hows)
             player = Player(setup, stored, folder, environment=environment, paid=paid, time_limit=time_limit)
             told = on_progress or _ignore

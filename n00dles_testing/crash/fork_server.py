@@ -36,14 +36,19 @@ def fork_is_available() -> bool:
 class ForkServer:
     """The side of whoever wants lives lived. Starting it imports the target; `BackendError` says why that failed.
 
-    `start_limit` is how many seconds the import may take.
+    `start_limit` is how many seconds the import may take, `folder` where relative names begin, by default here.
     """
 
     def __init__(
-        self, subject: Subject, environment: Mapping[str, str] | None = None, *, start_limit: float = 120.0
+        self,
+        subject: Subject,
+        environment: Mapping[str, str] | None = None,
+        *,
+        start_limit: float = 120.0,
+        folder: str | None = None,
     ) -> None:
         self._target = subject.target
-        self._process, self._channel = start_talking(_SERVER, environment=environment)
+        self._process, self._channel = start_talking(_SERVER, environment=environment, folder=folder)
         try:
             self._send({"subject": asdict(subject), "seconds": start_limit})
             self.description: dict[str, Any] = self._receive(start_limit + _GRACE_SECONDS)["description"]

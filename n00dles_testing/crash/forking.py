@@ -24,7 +24,7 @@ from n00dles.pipeline import Pipeline
 
 from ..channel import Channel
 from ..parent import die_with_parent
-from .child import describe_subject, live_and_exit, load_subject
+from .child import describe_subject, keep_the_network_guard, live_and_exit, load_subject
 from .import_limit import import_limit
 from .instrument import callees
 from .ledger import read_ledger
@@ -210,6 +210,7 @@ def _settle() -> None:
 
 def main(requests: str, replies: str) -> None:
     """Be the fork server; the arguments are the numbers of two inherited descriptors."""
+    keep_the_network_guard()
     with suppress(KeyboardInterrupt):
         _Server(Channel(int(requests), int(replies))).serve()
     os._exit(0)

@@ -249,7 +249,7 @@ async def _look(store: StateStore, request: LifeRequest, ledger: Ledger) -> bool
     return knows or bool(context.completed)
 
 
-def _at_once(policy: RetryPolicy, failed_attempts: int) -> float:
+def _at_once(policy: RetryPolicy, failed_attempts: int, error: BaseException | None = None) -> float:
     return 0.0
 
 

@@ -17,6 +17,7 @@ from n00dles.threads import call_in_thread
 from .life import PlainLife
 from .nodes import Item, all_needs, plain_name, plain_nodes
 from .place import Place, Stored
+from .shape import plain_shape
 
 __all__ = ["PlainFunctions"]
 
@@ -47,12 +48,14 @@ class PlainFunctions:
     is given too. The loop may be a coroutine function. Whatever it returns is the output of the run.
 
     `nodes` are the functions (or methods) that must not be called again, in their order. Each needs those before it,
-    unless `needs` says otherwise: `needs={"images": []}` needs none. `stored` names those whose outputs are stored in a
-    folder; without it, that is concluded from the functions that were started, and some faults are told less exactly.
+    unless `needs` says otherwise: `needs={"images": []}` needs none. Those that need the same run side by side, and are
+    judged as a fan-out (E06); of `routes={"publishing": ["online", "printed"]}` a run takes one (E07). `stored` names
+    those whose outputs are stored in a folder; without it, that is concluded from the functions that were started, and
+    some faults are told less exactly.
 
     A function has one call in a run, unless its calls are listed by `each`. The loop keeps its checkpoints below the
-    folder; saves that are made by C libraries (SQLite) are killed before and after, and not inside. Raises
-    `ConfigurationError`.
+    folder; of a SQLite database each transaction is killed before it is committed, saves that other C libraries make
+    are killed before and after, and not inside. Raises `ConfigurationError`.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class PlainFunctions:
         nodes: Sequence[Callable[..., Any] | Item],
         *,
         needs: Mapping[str, Sequence[str]] | None = None,
+        routes: Mapping[str, Sequence[str]] | None = None,
         stored: Stored | None = None,
         folder: str = "folder",
         name: str | None = None,
@@ -69,6 +73,7 @@ class PlainFunctions:
         self.loop = loop
         self.nodes = plain_nodes(nodes)
         self.needs = all_needs(list(self.nodes), needs)
+        self.shape = plain_shape(self.needs, routes or {})
         self.name = name or str(getattr(loop, "__name__", type(loop).__name__))
         self._stored = stored
         self._folder = folder
@@ -95,6 +100,7 @@ class PlainFunctions:
             "name": self.name,
             "nodes": {name: {"model": None, "needs": self.needs[name]} for name in self.nodes},
             "untold": untold,
+            **self.shape,
             "notes": [_NOTE],
             "sees_saves": False,
             "how": ["kill", "cancel", "timeout", "interrupt"] if self.is_async else ["kill"],
@@ -135,6 +141,7 @@ class PlainFunctions:
             output = await work() if self.is_async else await call_in_thread(None, partial(life.call, work))
             if inspect.isawaitable(output):
                 output = await output
+        life.refuse_the_dead()  # what a death has been raised in may have dropped it, as SQLite does
         if is_first:
             life.check_calls(self._folder)
         life.look(f"{self.name} returned")

@@ -168,7 +168,7 @@ class PlainLife:
             _inside.reset(token)
 
     def _starts(self, name: str, arguments: Mapping[str, Any]) -> int:
-        self._refuse_the_dead()
+        self.refuse_the_dead()
         with self._lock:
             self._started[name] += 1
             attempt = self._started[name]
@@ -185,7 +185,7 @@ class PlainLife:
         return attempt
 
     def _returns(self, name: str, attempt: int, output: Any, seconds: float) -> None:
-        self._refuse_the_dead()
+        self.refuse_the_dead()
         with self._lock:
             self._returned[name] += 1
             self._returned_in.pop(name, None)
@@ -204,7 +204,7 @@ class PlainLife:
 
     def _writes(self) -> None:
         """Note that the loop writes. What a function writes is its own effect, and no checkpoint."""
-        self._refuse_the_dead()
+        self.refuse_the_dead()
         if not _inside.get():
             with self._lock:
                 node = self._just_returned()
@@ -244,7 +244,8 @@ class PlainLife:
             self._death = death
             raise
 
-    def _refuse_the_dead(self) -> None:
+    def refuse_the_dead(self) -> None:
+        """Raise the death of this life again, if it has died: nothing is done or told after it."""
         if self._death is not None:
             raise self._death
 

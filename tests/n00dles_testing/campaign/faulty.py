@@ -66,7 +66,7 @@ class GivesAllRunsOneKey(Executor):
     """Makes the idempotency key of the node alone."""
 
     def changes(self, life: Life) -> Any:
-        return patch("n00dles.attempts.node_call", lambda run_id, node: node_call("", node))
+        return patch("n00dles.attempts.node_call", lambda run_id, node, agent: node_call("", node, agent))
 
 
 class ComparesNoDeadRun(Executor):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 from typing import Any, cast
@@ -156,7 +157,7 @@ def test_what_breaks_a_clause_counts_as_what_could_have_broken_it() -> None:
 
 
 def test_an_object_is_called_what_its_module_calls_it_and_its_replay_is_of_it() -> None:
-    report = prove(executors.forgets_what_was_stored, examples=60, only=["E02"], shrink_seconds=2)
+    report = prove(executors.forgets_what_was_stored, examples=60, only=["E02"], shrink_seconds=20)
 
     (finding,) = report.findings
     assert report.executor == "tests.n00dles_testing.campaign.executors:forgets_what_was_stored"
@@ -192,7 +193,7 @@ def test_a_report_can_be_read() -> None:
     assert lines[0].startswith("tests.n00dles_testing.campaign.executors:forgets_what_was_stored: FAIL, ")
     assert any(line.split()[:2] == ["E01", "PASS"] for line in lines)
     assert any(line.startswith("E02  FAIL ") and "scenarios: broken in " in line for line in lines)
-    assert "E02  `a` was called again in life 2" in str(report)
+    assert any(re.match(r"E02  `\w+` was called again in life \d", line) for line in lines)
     assert "n00dles-testing replay c1" in str(report)
 
 

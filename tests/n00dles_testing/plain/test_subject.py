@@ -6,7 +6,9 @@ import asyncio
 import functools
 import inspect
 import os
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +223,30 @@ def test_a_file_is_seen_as_it_is_emptied_and_before_it_is_replaced(tmp_path: Pat
     assert seen == [("", ["state"]), ("new", ["other", "state"]), ("new", ["other", "state"])]
 
 
+def test_a_transaction_of_sqlite_is_seen_before_it_is_committed(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    seen: list[int] = []
+
+    def moment() -> None:
+        with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as reader:
+            seen.append(reader.execute("SELECT count(*) FROM outputs").fetchone()[0])
+
+    with watching_writes(tmp_path, moment), closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE outputs (name TEXT)")
+        for name in ("research", "write"):
+            connection.execute("INSERT INTO outputs VALUES (?)", [name])
+            connection.commit()
+        connection.execute("SELECT name FROM outputs").fetchall()
+        connection.isolation_level = None
+        connection.execute("INSERT INTO outputs VALUES ('publish')")
+    with watching_writes(tmp_path, moment), closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE other (name TEXT)")
+        connection.execute("INSERT INTO other VALUES ('x')")
+        connection.commit()
+
+    assert seen == [0, 1, 2]
+
+
 def test_what_a_program_writes_elsewhere_is_not_seen(tmp_path: Path) -> None:
     watched, elsewhere = tmp_path / "a", tmp_path / "ab"
     watched.mkdir()
@@ -281,3 +307,24 @@ def test_an_argument_of_another_kind_is_named(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         PlainFunctions(*arguments, **options)
+
+
+def test_functions_that_need_the_same_are_a_fan_out_and_routes_are_a_branch() -> None:
+    def loop(folder: Path) -> None: ...
+
+    def plan() -> None: ...
+    def left() -> None: ...
+    def right() -> None: ...
+    def refund() -> None: ...
+    def reject() -> None: ...
+
+    needs = {"right": ["plan"], "refund": ["left", "right"], "reject": ["left", "right"]}
+    subject = PlainFunctions(
+        loop, [plan, left, right, refund, reject], needs=needs, routes={"decision": ["refund", "reject"]}
+    )
+
+    described = subject.describe()
+    assert [group["members"] for group in described["groups"]] == [{"left": ["left"], "right": ["right"]}]
+    assert described["branches"] == [{"name": "decision", "routes": {"refund": ["refund"], "reject": ["reject"]}}]
+    with pytest.raises(ConfigurationError, match="routes= names 'refuse', which is none of the functions"):
+        PlainFunctions(loop, [plan], routes={"decision": ["refuse"]})

@@ -66,7 +66,7 @@ class KnowsNoKeys(Executor):
     """Offers no idempotency keys."""
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return patch("n00dles.attempts.node_call", lambda run_id, node: nullcontext())
+        return patch("n00dles.attempts.node_call", lambda run_id, node, agent: nullcontext())
 
 
 class _Writer(Checkpointer):

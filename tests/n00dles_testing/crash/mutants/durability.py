@@ -69,7 +69,9 @@ class DrawsANewKey(Executor):
     def changes(self, life: Life) -> AbstractContextManager[Any]:
         if life.inputs is not None:
             return nullcontext()
-        return patch("n00dles.attempts.node_call", lambda run_id, node: node_call(run_id + " again", node))
+        return patch(
+            "n00dles.attempts.node_call", lambda run_id, node, agent: node_call(run_id + " again", node, agent)
+        )
 
 
 class GivesAllNodesOneKey(Executor):
@@ -78,7 +80,7 @@ class GivesAllNodesOneKey(Executor):
     breaks = "E03"
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return patch("n00dles.attempts.node_call", lambda run_id, node: node_call(run_id, ""))
+        return patch("n00dles.attempts.node_call", lambda run_id, node, agent: node_call(run_id, "", agent))
 
 
 class CallsTwice(Executor):
@@ -181,8 +183,8 @@ def holding_back_the_first(groups: list[set[str]]) -> Iterator[None]:
     """Have every run that is carried on meanwhile hold back the first output of each of `groups`."""
     begin = Execution.__init__
 
-    def begin_holding(self: Execution, *rest: Any) -> None:
-        begin(self, *rest)
+    def begin_holding(self: Execution, *rest: Any, **options: Any) -> None:
+        begin(self, *rest, **options)
         self._context.__class__ = _HoldingBack
         self._context.__dict__.update(groups=groups, held={})
 

@@ -31,4 +31,4 @@ class OffersNoKey(Executor):
     breaks = "VACUOUS"
 
     def changes(self, life: Life) -> AbstractContextManager[Any]:
-        return patch("n00dles.attempts.node_call", lambda run_id, node: nullcontext())
+        return patch("n00dles.attempts.node_call", lambda run_id, node, agent: nullcontext())

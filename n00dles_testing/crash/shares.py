@@ -1,0 +1,242 @@
+"""Scenarios that are lived by the workers of any `concurrent.futures.Executor`: processes here, or on other machines.
+
+What is tried, and in which order it is told, is decided here, and judged here. A worker only has scenarios lived, in a
+folder and by a fork server of its own, and sends back what happened. So a report does not depend on who lived what.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
+
+from ..interpreters import working_folder
+from .fork_server import ForkServer
+from .ledger import Entry
+from .scenario import Backend, BackendError, LifeEnd, PlannedRun, Subject
+
+__all__ = ["Lived", "Share", "SharedOut", "live_share", "size_of"]
+
+_SCENARIOS_A_SHARE = 2
+"""Enough that a fork server begins the next one while the first is sent back, and few enough that all end together."""
+
+_SHARES_AHEAD = 2
+"""How many shares a worker has at a time, so that it never waits for its next one."""
+
+_UNKNOWN_SIZE = 32
+"""So many workers are kept busy where an executor does not say how many it has."""
+
+
+_FOLDER = "n00dles-share-"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Some scenarios, and all that another process needs to live them.
+
+    `folder` is where relative names of `subject` begin, `path` what can be imported from here, `start_limit` how many
+    seconds the import may take.
+    """
+
+    subject: Subject
+    variables: tuple[tuple[str, str], ...]
+    start_limit: float
+    folder: str
+    path: tuple[str, ...]
+    scenarios: tuple[PlannedRun, ...] = ()
+
+    @classmethod
+    def of(cls, subject: Subject, variables: Mapping[str, str], start_limit: float) -> Self:
+        """Return a share without scenarios, with what this process knows."""
+        path = tuple(os.path.abspath(entry) for entry in sys.path)
+        return cls(subject, tuple(sorted(variables.items())), start_limit, working_folder() or "", path)
+
+    @property
+    def backend_key(self) -> tuple[Any, ...]:
+        """What two shares have in common that can use one backend."""
+        return self.subject, self.variables, self.folder
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """What came of one scenario."""
+
+    id: str
+    ends: list[LifeEnd]
+    entries: list[Entry]
+
+
+class SharedOut:
+    """A backend whose scenarios are lived by the workers of `executor`, and the undisturbed ones by `own`.
+
+    A share whose worker is lost, or cannot do it, is lived by `own` as well, and `notes` says so. The executor stays
+    open: it is somebody else's. `share` has all but the scenarios.
+    """
+
+    def __init__(self, own: Backend, executor: Executor, share: Share, notes: list[str]) -> None:
+        self.description = own.description
+        self._own = own
+        self._executor = executor
+        self._share = share
+        self._notes = notes
+        self._at_once = _SHARES_AHEAD * size_of(executor)
+        self._entries: dict[str, list[Entry]] = {}
+        self._waiting: dict[Future[list[Lived]], tuple[PlannedRun, ...]] = {}
+        self._lost = 0
+
+    def play(
+        self, scenarios: Iterable[PlannedRun], lanes: int = 1
+    ) -> Generator[tuple[PlannedRun, list[LifeEnd]], None, None]:
+        """Have scenarios lived and yield each as it is done; `lanes` is for those that are lived here."""
+        source = iter(scenarios)
+        first = next(source, None)
+        if first is None:
+            return
+        source = chain([first], source)
+        if first.record:
+            yield from self._own.play(source, lanes)
+            return
+        try:
+            while self._send(source) or self._waiting:
+                done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
+                for future in done:
+                    yield from self._received(future, self._waiting.pop(future), lanes)
+        finally:
+            self._give_up()
+
+    def entries(self, scenario: PlannedRun) -> list[Entry]:
+        """Return the ledger of a scenario that was lived, once."""
+        found = self._entries.pop(scenario.id, None)
+        return self._own.entries(scenario) if found is None else found
+
+    def close(self) -> None:
+        """Take back what no worker has begun, and end what was started here."""
+        self._give_up()
+        self._own.close()
+
+    def _send(self, source: Iterator[PlannedRun]) -> bool:
+        """Hand out shares until the workers have enough; return whether there were any."""
+        sent = False
+        while len(self._waiting) < self._at_once and (some := tuple(islice(source, _SCENARIOS_A_SHARE))):
+            sent = True
+            self._waiting[self._submitted(some)] = some
+        return sent
+
+    def _submitted(self, scenarios: tuple[PlannedRun, ...]) -> Future[list[Lived]]:
+        try:
+            return self._executor.submit(live_share, replace(self._share, scenarios=scenarios))
+        except RuntimeError as error:  # it is broken, or was shut down: nobody takes anything any more
+            refused: Future[list[Lived]] = Future()
+            refused.set_exception(error)
+            return refused
+
+    def _received(
+        self, future: Future[list[Lived]], scenarios: tuple[PlannedRun, ...], lanes: int
+    ) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
+        try:
+            lived = {each.id: each for each in future.result()}
+        except BackendError:
+            raise
+        except (Exception, CancelledError) as error:
+            self._note_loss(error, len(scenarios))
+            yield from self._lived_here(scenarios, lanes)
+            return
+        for scenario in scenarios:
+            self._entries[scenario.id] = lived[scenario.id].entries
+            yield scenario, lived[scenario.id].ends
+
+    def _lived_here(self, scenarios: tuple[PlannedRun, ...], lanes: int) -> Iterator[tuple[PlannedRun, list[LifeEnd]]]:
+        by_id = {scenario.id: scenario for scenario in scenarios}
+        # The lost worker has perhaps begun: what it wrote stays where it is.
+        again = [_moved(scenario, Path(f"{scenario.location}-again")) for scenario in scenarios]
+        for done, ends in self._own.play(again, lanes):
+            self._entries[done.id] = self._own.entries(done)
+            yield by_id[done.id], ends
+
+    def _note_loss(self, error: BaseException, count: int) -> None:
+        if self._lost:
+            self._notes.pop()
+        self._lost += count
+        reason = str(error).partition("\n")[0] or "it gives no reason"
+        self._notes.append(
+            f"{self._lost} scenarios were lived again in this process, since their workers were lost "
+            f"({type(error).__name__}: {reason})"
+        )
+
+    def _give_up(self) -> None:
+        for future in self._waiting:
+            future.cancel()
+        self._waiting.clear()
+
+
+def size_of(executor: Executor) -> int:
+    """Return how many workers an executor has, or a guess where it does not say."""
+    size = getattr(executor, "_max_workers", None)
+    return size if isinstance(size, int) and size > 0 else _UNKNOWN_SIZE
+
+
+def live_share(share: Share) -> list[Lived]:
+    """Live scenarios in this process, a worker's, and return what happened. Raises `BackendError` if it cannot."""
+    for entry in share.path:
+        if entry not in sys.path:
+            sys.path.append(entry)
+    backend = _backend_for(share)
+    try:
+        with ExitStack() as stack:
+            # Where the scenarios have their folders on this machine, these are removed by whoever made them.
+            if all(Path(scenario.location).is_dir() for scenario in share.scenarios):
+                here = list(share.scenarios)
+            else:
+                folder = Path(stack.enter_context(TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)))
+                here = [_moved(scenario, folder / str(number)) for number, scenario in enumerate(share.scenarios)]
+            return [Lived(done.id, ends, backend.entries(done)) for done, ends in backend.play(here)]
+    except BaseException:
+        _forget_backend()  # what it has in hand belongs to nobody any more
+        raise
+
+
+def _moved(scenario: PlannedRun, folder: Path) -> PlannedRun:
+    """Return a scenario with another folder, which is made, and a ledger beside it."""
+    folder.mkdir()
+    return replace(
+        scenario,
+        store=scenario.store.replace(scenario.location, str(folder)),
+        location=str(folder),
+        ledger=str(folder.with_suffix(".ledger")),
+    )
+
+
+_of_thread = threading.local()
+"""Each thread of a worker has a backend of its own, that of the last target, for whatever share comes next."""
+
+
+def _backend_for(share: Share) -> Backend:
+    if getattr(_of_thread, "key", None) == share.backend_key:
+        kept: Backend = _of_thread.backend
+        return kept
+    _forget_backend()
+    server = ForkServer(
+        share.subject, dict(share.variables), start_limit=share.start_limit, folder=_known_here(share.folder)
+    )
+    _of_thread.backend, _of_thread.key = server, share.backend_key
+    return server
+
+
+def _forget_backend() -> None:
+    backend = getattr(_of_thread, "backend", None)
+    _of_thread.backend = _of_thread.key = None
+    if backend is not None:
+        backend.close()
+
+
+def _known_here(folder: str) -> str | None:
+    """Return a folder of the machine that shares are handed out from, None if this one has none of that name."""
+    return folder if Path(folder).is_dir() else None
