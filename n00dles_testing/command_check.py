@@ -18,7 +18,7 @@ from .conformance.gaps import judge_gaps
 from .conformance.grade import grade
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .report.terminal import StepDisplay, console_for, print_notes
-from .show_check import CheckProgress, clause_list, print_interrupted, print_report
+from .show_check import WORK, CheckProgress, clause_list, print_interrupted, print_report
 from .terminated import ENDED, cleaning_up_at_sigterm
 
 __all__ = ["list_clauses", "run_check"]
@@ -42,7 +42,7 @@ def run_check(
     try:
         with cleaning_up_at_sigterm(_CLEANED_UP), StepDisplay(console, "checks") as display:
             progress = CheckProgress(target, display, 0 if options["clauses"] else len(CAPABILITIES))
-            report = check_store(target, progress=progress, **options)
+            report = _checked(target, progress, options)
     except ConfigurationError as error:
         raise UnusableError(str(error)) from error
     except KeyboardInterrupt:
@@ -57,6 +57,16 @@ def run_check(
     are_written, said = write_reports("check", report.to_dict(), json_file, html_file)
     print_notes(console, said)
     return PASSED if report.ok and are_written else FAILED
+
+
+def _checked(target: str, progress: CheckProgress, options: Mapping[str, Any]) -> StoreReport:
+    given = dict(options)
+    workers = given.pop("workers", 1)
+    if workers == 1:
+        return check_store(target, progress=progress, **given)
+    from .check_workers import check_store_by_workers
+
+    return check_store_by_workers(target, workers, progress=progress, work=WORK, **given)
 
 
 def _print_what_was_found(

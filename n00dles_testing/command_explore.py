@@ -115,6 +115,11 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
                     "paid": lambda scenario: len(server.journal(scenario)),
                 }
             given = {name: value for name, value in options.items() if value not in (None, ())}
+            if (address := given.pop("dask", None)) is not None:
+                from .on_dask import workers_of
+
+                needed = "the fake LLM server" if fake_llm else ""
+                given["workers"] = stack.enter_context(workers_of(address, needs_this_host=needed))
             return explore(**given, **wiring, on_progress=_Shown(display))
     except (ExplorationError, N00dlesError) as error:
         raise UnusableError(str(error)) from error

@@ -17,6 +17,7 @@ from .conformance.contract import LEVELS, level_title
 from .conformance.gaps import GapState
 from .conformance.grade import spans
 from .conformance.sentences import SENTENCES
+from .conformance.served import password_hidden
 from .report.escape import one_line
 from .report.terminal import (
     StepDisplay,
@@ -29,7 +30,7 @@ from .report.terminal import (
 )
 from .verdicts import ClauseResult, Finding, Verdict
 
-__all__ = ["CheckProgress", "clause_list", "print_interrupted", "print_report"]
+__all__ = ["WORK", "CheckProgress", "clause_list", "print_interrupted", "print_report"]
 
 _OUTCOME_STYLES = {
     Outcome.FOUND: "green",
@@ -40,7 +41,7 @@ _OUTCOME_STYLES = {
 }
 
 
-_WORK = {"S02": 2, "S03": 4, "S10": 2.5, "S11": 4, "S17": 7, "C03": 9, "C04": 9, "C05": 4.5, "C06": 8.5}
+WORK = {"S02": 2, "S03": 4, "S10": 2.5, "S11": 4, "S17": 7, "C03": 9, "C04": 9, "C05": 4.5, "C06": 8.5}
 """How long a clause takes on a store with files, as a multiple of the others: for the time that is left."""
 _A_PROBE = 0.3
 _CHANGING = re.compile(r"0x[0-9a-f]+|run-[\w-]+|\d+")
@@ -53,7 +54,7 @@ class CheckProgress:
 
     def __init__(self, target: str, display: StepDisplay, probes: int) -> None:
         """`probes` capabilities are probed behind the clauses."""
-        self._target = target
+        self._target = password_hidden(target)
         self._display = display
         self._probes = probes
         self._clause = ""
@@ -63,7 +64,7 @@ class CheckProgress:
     def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
         """The store opens."""
         self.count = len(clauses)
-        work = sum(_WORK.get(id_, 1.0) for id_, _ in clauses) + self._probes * _A_PROBE
+        work = sum(WORK.get(id_, 1.0) for id_, _ in clauses) + self._probes * _A_PROBE
         self._display.start(len(clauses) + self._probes, work=work)
         self._display.say(Text(f"checking {one_line(self._target)}", "bold"))
         self._display.say(Text(one_line(note), "dim"))
@@ -80,7 +81,7 @@ class CheckProgress:
     def clause_ended(self, result: ClauseResult) -> None:
         """A check has ended."""
         self.results.append(result)
-        self._display.done(clause_line(result), important=True, work=_WORK.get(result.clause, 1.0))
+        self._display.done(clause_line(result), important=True, work=WORK.get(result.clause, 1.0))
 
     def probing(self, capability: str) -> None:
         """A capability is probed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -13,10 +15,14 @@ from .conformance.disturbing import DisturbanceReport
 from .conformance.tally import Tally
 from .report.escape import one_line
 from .report.terminal import StepDisplay, clause_line, print_findings, print_line, print_notes, print_table
-from .verdicts import ClauseResult, Verdict, overall
+from .verdicts import ClauseResult, Finding, Verdict, overall
 
 __all__ = ["FaultsProgress", "print_report"]
 
+_LONG_NAME = re.compile(r"[0-9a-f]{32,}")
+"""What many stores call the file of a run: its id in hex, or a digest of it."""
+_SHOWN_OF_A_NAME = 8
+_VARYING = re.compile(r'"(?:[^"\\]|\\.)*"|[0-9a-f]{32,}|\d+')
 _DONE = {"C03": "killed", "C04": "failed"}
 _STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.VACUOUS: "bold magenta"}
 
@@ -63,9 +69,13 @@ class FaultsProgress:
 
 def print_report(console: Console, report: DisturbanceReport) -> None:
     """Print the table, the story of each fault, and what came of it last."""
-    print_table(console, _table(report.tallies))
+    if report.tallies:
+        print_table(console, _table(report.tallies))
     for result in report.results:
-        print_findings(console, result.findings)
+        told = _one_of_each_kind(result.findings)
+        print_findings(console, map(_with_short_names, told))
+        if left_out := len(result.findings) - len(told):
+            print_line(console, Text(f"  and {left_out} more for the same reason; --json FILE has each of them", "dim"))
     console.print()
     print_notes(console, [one_line(note) for note in report.notes[1:]])
     for result in report.results:
@@ -76,6 +86,23 @@ def print_report(console: Console, report: DisturbanceReport) -> None:
     style = "bold green" if report.ok else "bold red"
     said = f"{one_line(report.conclusion)} ({tried} kills and faults in {report.seconds:.1f} s)"
     print_line(console, Text(said, style))
+
+
+def _one_of_each_kind(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the first of those that the same is wrong with, at whichever call it shows."""
+    kinds: dict[str, Finding] = {}
+    for finding in findings:
+        why = next((line for line in finding.story if line.startswith("why ")), finding.message)
+        kinds.setdefault(_VARYING.sub("*", why), finding)
+    return list(kinds.values())
+
+
+def _with_short_names(finding: Finding) -> Finding:
+    return replace(finding, message=_short(finding.message), story=tuple(map(_short, finding.story)))
+
+
+def _short(text: str) -> str:
+    return _LONG_NAME.sub(lambda name: f"{name[0][:_SHOWN_OF_A_NAME]}…", text)
 
 
 def _table(tallies: Iterable[Tally]) -> Table:

@@ -98,9 +98,13 @@ class ToldReader(_Part):
 
 
 class CheckReport(_Part):
-    """One check of one store: the envelope of every report, and `StoreReport.to_dict`."""
+    """One check of one store: the envelope of every report, and `StoreReport.to_dict`.
+
+    `command` has written it: "check", or one of those that try only a few clauses.
+    """
 
     kind: Literal["check"]
+    command: str = "check"
     written_by: str
     written_at: str
     python: str
@@ -152,7 +156,8 @@ def parse_check_report(form: Any) -> CheckReport:
     if not form.get("clauses" if form["kind"] == "faults" else "results") and form["kind"] != "powerloss":
         raise UnreadableReportError("is an empty report: no clause was tried, so there is nothing to show")
     try:
-        report = CheckReport.model_validate(form if form["kind"] == "check" else as_check(form))
+        told = form if form["kind"] == "check" else as_check(form)
+        report = CheckReport.model_validate({**told, "command": form["kind"]})
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False, include_input=False)
         place = ".".join(str(step) for step in first["loc"])

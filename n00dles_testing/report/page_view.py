@@ -17,8 +17,12 @@ __all__ = ["Cell", "ClauseText", "Failure", "Group", "Page", "Row", "Store", "To
 _MOST_FINDINGS = 50
 _MOST_LINES = 200
 _SHORT_NAME = 32
+_COMMON_FACTORY = "open_store"
+"""What nearly everybody calls the function that opens the store: the module says more."""
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\dZ")
 _LEVEL = re.compile(r"level \d \([a-z-]+\)")
+_HASH = re.compile(r"(?<![0-9a-zA-Z])([0-9a-f]{8})[0-9a-f]{20,120}([0-9a-f]{4})(?![0-9a-zA-Z])")
+"""A name that is a hash is shortened where it is drawn: the story as text below has all of it."""
 _BREAKS = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[_:/])(?=\w)")
 
 
@@ -109,7 +113,7 @@ class ToldFault:
         story = finding.story[:_MOST_LINES]
         if left_out := len(finding.story) - len(story):
             story = (*story, f"… {left_out} more lines …")
-        timeline = read_story(story)
+        timeline = read_story([_HASH.sub(r"\1…\2", line) for line in story])
         allowed, came = timeline.detail("allowed"), timeline.detail("came")
         if allowed is not None and came is not None:
             compared: Sequence[Parts | None] = marked(allowed, came)
@@ -139,7 +143,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """One store: a name that is short and its own on this page, and what may be concluded, in a few words."""
+    """One report of a store: a name that is short and its own on this page, and what may be concluded."""
 
     anchor: str
     name: str
@@ -158,6 +162,20 @@ class Store:
         """How many clauses came to each verdict."""
         verdicts = [result.verdict for result in self.report.results]
         return [(look, verdicts.count(verdict)) for verdict, look in _LOOKS.items() if verdict in verdicts]
+
+    @property
+    def broken(self) -> list[str]:
+        """The clauses that failed, without the known gaps."""
+        known = {gap.clause for gap in self.report.gaps if gap.ok}
+        return [
+            each.clause for each in self.report.results if each.verdict is Verdict.FAIL and each.clause not in known
+        ]
+
+    @property
+    def undecided(self) -> list[tuple[Look, CheckedClause]]:
+        """The clauses that neither held nor failed, for the reason that each has."""
+        open_ = (Verdict.UNKNOWN, Verdict.VACUOUS, Verdict.NOT_RUN)
+        return [(_LOOKS[each.verdict], each) for each in self.report.results if each.verdict in open_]
 
     @property
     def words(self) -> list[str]:
@@ -185,6 +203,13 @@ class Page:
     groups: tuple[Group, ...]
     failures: tuple[Failure, ...]
     legend: tuple[Look, ...]
+
+    @property
+    def title_of_stores(self) -> str:
+        """Say how many stores there are; one of which there are several reports is one."""
+        reports, targets = len(self.stores), len({store.report.target for store in self.stores})
+        count = "The store" if targets == 1 else f"The {targets} stores"
+        return count if targets == reports else f"{count}, in {reports} reports"
 
     @property
     def limits(self) -> list[str]:
@@ -234,34 +259,56 @@ def _common(texts: Sequence[str]) -> str:
 def _headline(stores: Sequence[Store]) -> str:
     if len(stores) == 1:
         return f"{stores[0].name}: {stores[0].conclusion}"
-    total = len(stores)
-    broken = sum(store.look is _LOOKS[Verdict.FAIL] and store.conclusion.startswith("breaks") for store in stores)
+    targets = list(dict.fromkeys(store.report.target for store in stores))
+    if len(targets) == 1:
+        return f"{_short_name(targets[0])}: {_of_one_store(stores)}"
+    total = len(targets)
+    broken = len({store.report.target for store in stores if store.broken})
     if broken:
         return f"{broken} of {total} stores {'breaks' if broken == 1 else 'break'} the contract"
-    bad = sum(not store.report.ok for store in stores)
+    bad = len({store.report.target for store in stores if not store.report.ok})
     if bad:
         return f"{bad} of {total} stores showed nothing, or {'is' if bad == 1 else 'are'} not what is claimed"
     return f"No fault was found in {total} stores"
 
 
+def _of_one_store(reports: Sequence[Store]) -> str:
+    """Say what several reports of one store come to."""
+    total = len(reports)
+    if broken := dict.fromkeys(clause for report in reports for clause in report.broken):
+        bad = sum(bool(report.broken) for report in reports)
+        return f"breaks {', '.join(broken)}, in {bad} of {total} reports"
+    if bad := sum(not report.report.ok for report in reports):
+        return f"{bad} of {total} reports showed nothing, or not what is claimed"
+    return f"no fault was found in {total} reports"
+
+
 def _stores(reports: Sequence[CheckReport]) -> Iterator[Store]:
     taken: dict[str, int] = {}
+    commands: dict[str, set[str]] = {}
+    for report in reports:
+        commands.setdefault(report.target, set()).add(report.command)
     for number, report in enumerate(reports, 1):
         name = _short_name(report.target)
+        if len(commands[report.target]) > 1:
+            name = f"{name} ({report.command})"
         taken[name] = taken.get(name, 0) + 1
         own = name if taken[name] == 1 else f"{name} ({taken[name]})"
         yield Store(f"store-{number}", own, report, *_conclusion(report))
 
 
 def _short_name(target: str) -> str:
-    """Return what a reader calls a store: the name of a class, of a file, or of a database."""
+    """Return what a reader calls a store: the name of a class, of a file or module, or of a database."""
     scheme, is_url, rest = target.partition("://")
     if is_url:
         name = f"{scheme} {rest.rstrip('/').rpartition('/')[2]}".strip()
     else:
         place, _, factory = target.rpartition(":")
         file = place.rpartition("/")[2]
-        name = f"{file}:{factory}" if file.endswith(".py") else factory
+        if factory == _COMMON_FACTORY:
+            name = file.removesuffix(".py").rpartition(".")[2]
+        else:
+            name = f"{file}:{factory}" if file.endswith(".py") else factory
     return name if len(name) <= _SHORT_NAME else f"{name[:_SHORT_NAME]}…"
 
 

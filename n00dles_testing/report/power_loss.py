@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["PowerLoss", "ToldLoss", "ToldMoment"]
+__all__ = ["PowerLoss", "ToldFurther", "ToldLoss", "ToldMoment"]
 
 _MOST_CALLS = 500
 
@@ -32,16 +32,31 @@ class ToldMoment(_Part):
     times: Count = 1
 
 
+class ToldFurther(_Part):
+    """The same kind of fault, for another kind of lost operation."""
+
+    message: str = ""
+    words: str
+    fix: str = ""
+    cause: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    count: Count = 0
+
+
 class ToldLoss(_Part):
     """One kind of fault, in the state of the disk in which least was lost.
 
     `left` has each file with what it is, `timeline` all that happened up to the crash; the tokens of the calls count
-    from "1". `details` are lines of a second crash, if there was one.
+    from "1". `details` are lines of a second crash, if there was one. `fix` says what the store has to do, `cause`
+    which kinds of operations were lost.
     """
 
     kind: str
     message: str
     words: str
+    fix: str = ""
+    cause: tuple[str, ...] = ()
+    further: tuple[ToldFurther, ...] = ()
     when: str = ""
     details: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()

@@ -50,10 +50,12 @@ _FATES = {
 _SYMBOLS = {
     "create": "+",
     "folder": "+",
+    "special": "+",
     "symlink": "+",
     "link": "+",
     "write": "W",
     "truncate": "T",
+    "permissions": "P",
     "rename": "R",
     "unlink": "\N{MINUS SIGN}",
     "sync": "S",
@@ -63,6 +65,7 @@ _MEANINGS = (
     ("+", "a new name, of a file, folder or link"),
     ("W", "bytes are written"),
     ("T", "another size"),
+    ("P", "other permissions"),
     ("R", "renamed, to the lane of the arrow"),
     ("\N{MINUS SIGN}", "a name is removed"),
 )

@@ -57,7 +57,7 @@ def inner(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def run(inner: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    return inner.runpytest_subprocess("-p", "no:cacheprovider", *installed(), *arguments)
+    return inner.runpytest_subprocess("-p", "no:cacheprovider", "-p", "no:randomly", *installed(), *arguments)
 
 
 def installed() -> list[str]:
@@ -90,19 +90,6 @@ def test_models_are_answered_by_the_fake_server_without_a_key(inner: pytest.Pyte
         "    report = crash_safety.check(model_pipeline, at=['before:first', 'during:writer'], text='x')\n"
         "    assert (report.paid, sorted(row.paid for row in report.rows)) == (1, [1, 2])\n"
         "    assert 'OPENAI_BASE_URL' not in os.environ\n"
-    )
-
-    result = run(inner)
-
-    result.assert_outcomes(passed=1)
-
-
-def test_no_server_is_started_for_a_pipeline_without_models(inner: pytest.Pytester) -> None:
-    inner.makepyfile(
-        "from pipelines import body_pipeline\n"
-        "def test_survives(crash_safety, n00dles_llm):\n"
-        "    crash_safety.check(body_pipeline, budget=1, text='x')\n"
-        "    assert n00dles_llm._server is None\n"
     )
 
     result = run(inner)
@@ -204,7 +191,7 @@ def test_the_plugin_imports_nothing_heavy() -> None:
 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, check=True)
 
-    assert done.stdout.strip() == "['n00dles_testing', 'n00dles_testing.plugin']"
+    assert done.stdout.strip() == "['n00dles_testing', 'n00dles_testing.isolating', 'n00dles_testing.plugin']"
 
 
 def test_public_names_are_there_at_their_first_use() -> None:
@@ -288,6 +275,24 @@ def test_a_marker_that_tries_nothing_fails(inner: pytest.Pytester, marked: str) 
 
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*test_nothing is marked crash_safe, but nothing was tried*"])
+
+
+def test_a_test_that_asks_for_the_fixture_and_tries_nothing_fails(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        "import pytest\n"
+        "def test_nothing(crash_safety): pass\n"
+        "def test_fails_by_itself(crash_safety): assert 1 == 2\n"
+        "def test_skips(crash_safety): pytest.skip('not here')\n"
+        "@pytest.fixture\n"
+        "def ready(crash_safety): return crash_safety\n"
+        "def test_by_a_fixture(ready): pass\n"
+    )
+
+    result = run(inner)
+
+    result.assert_outcomes(failed=2, skipped=1, passed=1)
+    result.stdout.fnmatch_lines(["test_nothing asks for crash_safety, but nothing was tried*"])
+    assert str(result.stdout).count("nothing was tried") <= 2  # the test, and its line in the summary
 
 
 def test_defaults_of_a_module_ask_nothing_of_a_test_that_checks_nothing_or_gets_the_fixture_later(

@@ -19,6 +19,7 @@ from tests.n00dles_testing.report.reports import (
     moment,
     passed,
     power_loss,
+    powerloss,
     report,
 )
 
@@ -225,6 +226,57 @@ def headline(*forms: dict[str, Any]) -> str:
     found = re.search("<h1>(.*?)</h1>", render_page([parse_check_report(form) for form in forms], CONTRACT))
     assert found
     return found[1]
+
+
+def test_several_reports_of_one_store_are_one_store() -> None:
+    target = "a.filestore:open_store"
+    first, second = report(target), powerloss(target=target)
+
+    assert headline(first, second) == "filestore: breaks C02, P01, in 2 of 2 reports"
+    assert headline(report(target, [passed()]), second) == "filestore: breaks P01, in 1 of 2 reports"
+    assert headline(report(target, [passed()]), powerloss({}, target=target, ok=True)) == (
+        "filestore: no fault was found in 2 reports"
+    )
+    assert headline(first, second, report("b:Other", [passed()])) == "1 of 2 stores breaks the contract"
+    words = page(first, second, report("b:Other", [passed()])).words
+    assert "The 2 stores, in 3 reports" in words
+    assert "filestore (check) breaks C02" in words
+    assert "filestore (powerloss) breaks P01" in words
+
+
+def test_a_store_has_the_name_of_its_module_where_the_factory_is_called_as_everywhere() -> None:
+    assert headline(report("stores/mine.py:open_store", [passed()])).startswith("mine: ")
+    assert headline(report("stores/mine.py:Other", [passed()])).startswith("mine.py:Other: ")
+    assert headline(report("package.mine:open_store", [passed()])).startswith("mine: ")
+
+
+def test_a_clause_that_neither_held_nor_failed_has_its_reason_on_the_card() -> None:
+    undecided = [passed("S05", verdict=each, reason="two of 40") for each in ("UNKNOWN", "NOT RUN", "VACUOUS")]
+
+    cards = [page(report(results=[result])).words.partition("Details")[0] for result in undecided]
+
+    told = ("S05 unknown: two of 40", "S05 not run: two of 40", "S05 vacuous: two of 40")
+    assert [words in card for words, card in zip(told, cards, strict=True)] == [True, True, True]
+    assert "two of 40" not in page(report(results=[passed(reason="two of 40")])).words.partition("Details")[0]
+
+
+def test_texts_that_have_little_in_common_are_not_marked() -> None:
+    story = ("scenario x", "allowed  what the last acknowledged call left", "came     'r': {'a': 1}, order ['a'], by 2")
+
+    text = render_page([parse_check_report(report(results=[failed(story=story)]))], CONTRACT)
+
+    assert "<mark>" not in text
+
+
+def test_a_name_that_is_a_hash_is_shortened_where_it_is_drawn_and_whole_in_the_text() -> None:
+    name = "673691e2fc629357c70feabfa3def71c52dcf7fca902d26e60fa972d79a8295a"
+    story = ("scenario x", f"save('r') of {name}.json → acknowledged", f"on disk  {name}.json (3 bytes)")
+
+    words = page(report(results=[failed(story=story)])).words
+
+    assert words.count("673691e2…295a.json") == 2
+    assert words.count(name) == 2
+    assert f"on disk {name}.json (3 bytes)" in words
 
 
 def test_a_store_that_reaches_a_level_and_breaks_a_higher_one_has_both_told() -> None:

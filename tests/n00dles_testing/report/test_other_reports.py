@@ -43,9 +43,8 @@ def test_what_is_found_under_several_models_is_told_once_with_its_picture() -> N
     assert (p01.clause, p01.verdict, p01.scenarios) == ("P01", Verdict.FAIL, 120)
     [finding] = p01.findings
     assert finding.message == "CORRUPT after a power loss (ext4): it does not open"
-    assert "found    in 3 of 40 (ext4), 5 of 40 (journaled) of the states tried that the disk may hold then" in (
-        finding.story
-    )
+    found = "found    in these disk states that were tried: 3 of the 40 under ext4, 5 of the 40 under journaled"
+    assert found in finding.story
     assert "call 2: delete('r') → the power fails before it returns" in finding.story
     assert finding.picture is not None
     assert (finding.picture.model, len(finding.picture.finding.timeline)) == ("ext4", 8)
@@ -58,11 +57,34 @@ def test_a_lost_acknowledgement_is_of_the_other_clause() -> None:
 
 
 def test_what_only_the_strict_model_finds_breaks_nothing_and_is_told() -> None:
-    read = parse_check_report(powerloss({"strict": [power_loss()]}))
+    read = parse_check_report(powerloss({"strict": [power_loss()]}, ok=True))
 
     assert [each.verdict for each in read.results] == [Verdict.PASS, Verdict.PASS, Verdict.NOT_RUN]
     assert "strict, a grade above what is required: CORRUPT in 3 of 40 states" in read.notes
     assert read.ok
+
+
+def test_what_the_command_did_not_take_for_well_is_not_ok_on_the_page() -> None:
+    assert not parse_check_report(powerloss({"strict": [power_loss()]}, ok=False)).ok
+
+
+def test_what_there_was_no_time_for_or_could_not_be_followed_is_unknown() -> None:
+    no_time, unfollowed = powerloss({}), powerloss({})
+    no_time["models"][1]["missed"] = 7
+    unfollowed["models"][2]["unfollowed"] = "io_uring was used"
+
+    assert verdicts(no_time) == {"P01": Verdict.UNKNOWN, "P02": Verdict.UNKNOWN, "P03": Verdict.NOT_RUN}
+    assert verdicts(unfollowed) == {"P01": Verdict.UNKNOWN, "P02": Verdict.PASS, "P03": Verdict.NOT_RUN}
+
+
+def test_where_a_store_hung_in_a_second_power_loss_it_is_told_why_the_rest_is_not_known() -> None:
+    hung = powerloss({"journaled": [power_loss(kind="RECOVERY")]})
+    hung["models"][2] |= {"missed": 7, "hung": 3}
+
+    p01, p02, _ = parse_check_report(hung).results
+
+    assert (p01.verdict, p02.verdict) == (Verdict.FAIL, Verdict.UNKNOWN)
+    assert p02.reason.startswith("the store hung in 3 states, so the others were not tried (journaled); ")
 
 
 def test_without_a_model_that_is_required_nothing_passes() -> None:

@@ -81,6 +81,14 @@ def test_only_the_matrix_scrolls_sideways(width: int, browser: Browser, page: Pa
     assert browser.value("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.scroll'))")
 
 
+@pytest.mark.parametrize("width", [320, 500])
+def test_the_table_says_what_each_clause_is_on_a_phone_too(width: int, browser: Browser, page: Path) -> None:
+    browser.show(page, width=width)
+
+    assert browser.value("document.querySelector('tbody th .title').getBoundingClientRect().width > 60")
+    assert browser.value("document.querySelector('tbody tr:not(.group) > :first-child').offsetWidth") < width / 2
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_wide_picture_scrolls_in_its_own_box_and_begins_with_its_end(
     width: int, browser: Browser, page: Path
