@@ -1,12 +1,15 @@
-"""The published suite on every backend of this project, a test for each clause: `pytest conformance/test_backends.py`.
+"""The published suite on stores of this project, a test for each clause: `pytest conformance/test_backends.py`.
 
-What a store claims here is what the documentation says of it.
+These are its backends that need no server, and the store that the documentation shows; those on PostgreSQL and Valkey,
+which take some minutes more, are in `served_backends.py`. What a store claims here is what the documentation
+says of it.
 """
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from docs.examples.my_store import JSONFileStore
 from n00dles import InMemoryStateStore, SQLiteStateStore
 from n00dles_testing import StateStoreConformance
 
@@ -23,3 +26,10 @@ class TestSQLite(StateStoreConformance):
 
     def open_store(self, location: str) -> SQLiteStateStore:
         return SQLiteStateStore(f"{location}/runs.db")
+
+
+class TestStoreOfTheDocumentation(StateStoreConformance):
+    claims: ClassVar = {"capabilities": ["durable", "shared"]}
+
+    def open_store(self, location: str) -> JSONFileStore:
+        return JSONFileStore(location)

@@ -1,4 +1,4 @@
-"""Run the benchmarks: `python -m conformance.benchmarks [checkpoint | scenarios | imports …]`.
+"""Run the benchmarks: `python -m conformance.benchmarks [checkpoint | scenarios | imports | mocks | shared | …]`.
 
 Prints one line a figure, with its target, and ends with 1 if one was missed. Read the ratios, not the milliseconds.
 """
@@ -16,13 +16,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import checkpoint, imports, scenarios
+from . import checkpoint, imports, mocked_calls, scenarios, shared_stores, workers
 from .figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "checkpoint": checkpoint.figures,
     "scenarios": scenarios.figures,
     "imports": imports.figures,
+    "mocks": mocked_calls.figures,
+    "shared": shared_stores.figures,
+    "workers": workers.figures,
 }
 
 

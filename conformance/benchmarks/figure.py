@@ -29,8 +29,10 @@ class Figure:
 
     @property
     def target(self) -> str:
-        """The target in words."""
-        return f"≤ {self.at_most:g}" if self.at_most is not None else f"≥ {self.at_least:g}"
+        """The target in words; '' for a figure that is only told."""
+        if self.at_most is not None:
+            return f"≤ {self.at_most:g}"
+        return f"≥ {self.at_least:g}" if self.at_least is not None else ""
 
 
 def alternated(rounds: int, *measures: Callable[[], float]) -> list[list[float]]:

@@ -18,6 +18,8 @@ from .figure import Figure, alternated, ratio
 __all__ = ["figures"]
 
 ROUNDS = 15
+TESTS = 200
+"""Of a run that shows what the plugin's hooks cost a test that does not use it."""
 
 
 def figures() -> Iterator[Figure]:
@@ -37,15 +39,21 @@ def figures() -> Iterator[Figure]:
         f"over a bare interpreter: {_milliseconds(ours, base)} against {_milliseconds(pydantic, base)}",
         at_most=1.5,
     )
+    yield _unused_plugin("pytest with the plugin unused", 1)
+    yield _unused_plugin(f"{TESTS} tests with the plugin unused", TESTS)
+
+
+def _unused_plugin(name: str, tests: int) -> Figure:
+    """Compare a run of tests that do nothing with and without the plugin."""
     with tempfile.TemporaryDirectory() as folder:
-        test = Path(folder) / "test_nothing.py"
-        test.write_text("def test_nothing():\n    assert True\n")
-        plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(test))
+        file = Path(folder) / "test_nothing.py"
+        file.write_text("".join(f"def test_nothing_{number}():\n    assert True\n\n" for number in range(tests)))
+        plain = ("-m", "pytest", "-q", "-p", "no:cacheprovider", str(file))
         without, installed = alternated(
             ROUNDS, lambda: _python(*plain, "-p", "no:n00dles_testing"), lambda: _python(*plain)
         )
-    yield Figure(
-        "pytest with the plugin unused",
+    return Figure(
+        name,
         ratio(installed, without),
         "× without",
         f"{_milliseconds(installed)} against {_milliseconds(without)}",

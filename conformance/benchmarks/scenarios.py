@@ -36,6 +36,7 @@ def figures() -> Iterator[Figure]:
     (in_process,) = alternated(3, lambda: _rate("in-process", workers=1))
     best = max(forked)
     yield Figure("scenarios, one fork server", best, "a second", _all(forked), at_least=40)
+    yield Figure("explore --workers 2", best / max(alone), "× one worker", _all(alone), at_least=1.8)
     detail = f"one at a time: {_all(alone)}; fresh: {_all(spawned)}"
     yield Figure("fork server", max(alone) / max(spawned), "× fresh processes", detail, at_least=10)
     yield Figure("scenarios, in-process", max(in_process), "a second", _all(in_process), at_least=best)

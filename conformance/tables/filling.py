@@ -8,8 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 
+from n00dles_testing import interpreters
 from n00dles_testing.conformance import check_store
+from n00dles_testing.conformance.mutants import all_mutants
 
+from ..warm_workers import WarmWorkers
 from .cells import SQLITE, Cell, Job, jobs
 from .results import Outcome, Sources, WorkFile
 
@@ -60,7 +63,7 @@ def _direct(try_one: Callable[[Job], Found]) -> Callable[[Job], tuple[Job, Found
 
 def _in_processes(todo: Sequence[Job], processes: int) -> Iterator[tuple[Job, Found | Exception]]:
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_fork_workers) as pool:
         futures = {pool.submit(try_job, job): job for job in todo}
         try:
             for future in as_completed(futures):
@@ -72,11 +75,16 @@ def _in_processes(todo: Sequence[Job], processes: int) -> Iterator[tuple[Job, Fo
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+def _fork_workers() -> None:
+    interpreters.start_interpreter = WarmWorkers().start_interpreter
+
+
 def try_job(job: Job) -> Found:
     """Check one store with one seed."""
     with tempfile.TemporaryDirectory(prefix="n00dles-tables-") as folder:
         target = f"sqlite:///{folder}/runs.db" if job.store == SQLITE else job.store
-        report = check_store(target, clauses=job.clauses, seed=job.seed)
+        server = next((mutant.server for mutant in all_mutants() if mutant.target == job.store), None)
+        report = check_store(target, clauses=job.clauses, seed=job.seed, server=server)
     return [
         (
             Cell(job.seed, job.store, result.clause),

@@ -17,29 +17,62 @@ from n00dles_testing.verdicts import Verdict
 
 from .cells import Cell
 
-__all__ = ["Outcome", "Sources", "WorkFile"]
+__all__ = ["PART", "Outcome", "Sources", "WorkFile"]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("n00dles", "n00dles_testing")
-_TELLS_ONLY = (
-    "n00dles_testing/report/",
-    "n00dles_testing/llm/",
-    "n00dles_testing/command_",
-    "n00dles_testing/show_",
-    "n00dles_testing/cli.py",
+PART = (
+    "n00dles/context.py",
+    "n00dles/dumping.py",
+    "n00dles/errors.py",
+    "n00dles/records.py",
+    "n00dles/serialization.py",
+    "n00dles/stores/",
+    "n00dles/targets.py",
+    "n00dles/threads.py",
+    "n00dles/type_names.py",
+    "n00dles_testing/channel.py",
+    "n00dles_testing/conformance/",
+    "n00dles_testing/corpus/",
+    "n00dles_testing/crash/__init__.py",
+    "n00dles_testing/crash/points.py",
+    "n00dles_testing/crash/tokens.py",
+    "n00dles_testing/factories.py",
+    "n00dles_testing/faults/",
+    "n00dles_testing/histories/",
+    "n00dles_testing/interpreters.py",
+    "n00dles_testing/parent.py",
+    "n00dles_testing/powerloss/",
+    "n00dles_testing/registered.py",
+    "n00dles_testing/servers/",
+    "n00dles_testing/targets.py",
+    "n00dles_testing/tracing/",
+    "n00dles_testing/verdicts.py",
 )
-"""What shows results or reads a command line has no part in them."""
+"""What may have a part in the verdict on a store. A test sees to it that this imports nothing else of ours."""
+_OF_A_COMMAND = "n00dles_testing/conformance/disturbing.py"
 _STORES = "n00dles_testing/conformance/mutants/"
 _CLAUSES = "n00dles_testing/conformance/clauses/"
+_TRACED = ("C03", "C04", "P")
 _NEEDED_BY = {
-    "n00dles_testing/powerloss/": "P",
-    "n00dles_testing/conformance/power_": "P",
-    "n00dles_testing/conformance/losing_power.py": "P",
-    "n00dles_testing/tracing/": "CP",
-    "n00dles_testing/conformance/trace": "CP",
-    "n00dles_testing/conformance/disturb": "C",
+    "n00dles_testing/powerloss/": ("P",),
+    "n00dles_testing/conformance/power_": ("P",),
+    "n00dles_testing/conformance/losing_power.py": ("P",),
+    "n00dles_testing/tracing/": _TRACED,
+    "n00dles_testing/conformance/trace": _TRACED,
+    "n00dles_testing/conformance/disturbed.py": ("C", "W"),
+    "n00dles_testing/conformance/deeds.py": ("C",),
+    "n00dles_testing/conformance/buffered.py": ("C",),
+    "n00dles_testing/conformance/moments.py": ("C03", "C04"),
+    "n00dles_testing/conformance/left_by_a_kill.py": ("C03",),
+    "n00dles_testing/conformance/retried_saves.py": ("C05",),
+    "n00dles_testing/conformance/lost_replies.py": ("C05",),
+    "n00dles_testing/conformance/recorded": ("W",),
+    "n00dles_testing/conformance/many_workers.py": ("W",),
+    "n00dles_testing/conformance/connection_faults.py": ("W",),
+    "n00dles_testing/histories/": ("W",),
 }
-"""What has a part only in clauses whose ids begin with one of these letters, by how its path begins."""
+"""What has a part only in clauses whose ids begin like this, by how its path begins."""
 _IMPORTED = re.compile(r"^from \.(\w+) import", re.MULTILINE)
 
 
@@ -57,14 +90,15 @@ class Sources:
 
     @classmethod
     def now(cls) -> Sources:
-        """Read the Python files of both packages."""
+        """Read the files of both packages that have a part in verdicts."""
         files = {
             path.relative_to(_ROOT).as_posix(): path.read_bytes()
             for package in _PACKAGES
             for path in sorted((_ROOT / package).rglob("*.py"))
+            if path.relative_to(_ROOT).as_posix().startswith(PART)
         }
         stores = {Path(name).stem: text for name, text in files.items() if name.startswith(_STORES)}
-        apart = (*_TELLS_ONLY, _STORES, _CLAUSES, *_NEEDED_BY)
+        apart = (_OF_A_COMMAND, _STORES, _CLAUSES, *_NEEDED_BY)
         return cls(
             _digest({name: text for name, text in files.items() if not name.startswith(apart)}),
             {name: _digest({each: stores[each] for each in _needed(name, stores)}) for name in stores},
@@ -84,7 +118,7 @@ class Sources:
 
 def _needed_by(clause: str, files: Mapping[str, bytes]) -> dict[str, bytes]:
     """Return the files that this clause needs, and not every clause."""
-    starts = tuple(start for start, letters in _NEEDED_BY.items() if clause.startswith(tuple(letters)))
+    starts = tuple(start for start, ids in _NEEDED_BY.items() if clause.startswith(ids))
     return {name: text for name, text in files.items() if name.startswith(starts)}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -152,8 +154,8 @@ def test_what_other_sources_gave_is_not_used(tmp_path: Path) -> None:
 FOLDER = "n00dles_testing/conformance/mutants"
 CLAUSES = "n00dles_testing/conformance/clauses"
 FILES = {
-    "n00dles/store.py": "",
-    "n00dles_testing/judge.py": "",
+    "n00dles/stores/store.py": "",
+    "n00dles_testing/conformance/judge.py": "",
     f"{CLAUSES}/s01_create.py": "",
     f"{CLAUSES}/p01_opens.py": "",
     "n00dles_testing/powerloss/states.py": "",
@@ -169,7 +171,7 @@ STORES = (MEMORY, BROKEN, BUILT_ON_IT)
     ("changed", "outdated"),
     [
         ("n00dles_testing/report/page.py", set()),
-        ("n00dles_testing/judge.py", {(store, clause) for store in STORES for clause in ("S01", "P01")}),
+        ("n00dles_testing/conformance/judge.py", {(store, clause) for store in STORES for clause in ("S01", "P01")}),
         (f"{FOLDER}/s01.py", {(store, clause) for store in (BROKEN, BUILT_ON_IT) for clause in ("S01", "P01")}),
         (f"{FOLDER}/s02.py", {(BUILT_ON_IT, "S01"), (BUILT_ON_IT, "P01")}),
         (f"{CLAUSES}/p01_opens.py", {(store, "P01") for store in STORES}),
@@ -192,6 +194,46 @@ def test_what_a_verdict_depends_on_makes_it_old(
     cells = {(store, clause) for store in STORES for clause in ("S01", "P01")}
     assert {cell for cell in cells if after.of(*cell) != before.of(*cell)} == outdated
     assert (after != before) is bool(outdated)
+
+
+BESIDE_IT = {"n00dles/__init__.py", "n00dles_testing/__init__.py", "n00dles/pipeline.py"}
+"""Imported for names, and to tell a pipeline from a factory."""
+
+
+def test_what_has_a_part_in_verdicts_imports_nothing_else_of_ours() -> None:
+    root = Path(results.__file__).parents[2]
+    files = {
+        path.relative_to(root).as_posix(): path
+        for package in ("n00dles", "n00dles_testing")
+        for path in (root / package).rglob("*.py")
+    }
+    parts = {name: path for name, path in files.items() if name.startswith(results.PART)}
+
+    imported = {
+        (name, other)
+        for name, path in parts.items()
+        for module in imports(ast.parse(path.read_text()), name.split("/")[:-1])
+        for other in (f"{module}.py", f"{module}/__init__.py")
+        if other in files
+    }
+
+    assert ("n00dles/stores/sqlite.py", "n00dles/stores/sqlite_records.py") in imported
+    assert {pair for pair in imported if pair[1] not in {*parts, *BESIDE_IT}} == set()
+
+
+def imports(tree: ast.AST, package: list[str]) -> Iterator[str]:
+    """Yield what may be modules: everything that is imported, also in functions, but not for the sake of types."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name.replace(".", "/") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else []
+            base = "/".join([*start, *filter(None, (node.module or "").split("."))])
+            yield from (base, *(f"{base}/{alias.name}" for alias in node.names))
+        else:
+            yield from imports(node, package)
 
 
 def test_what_cannot_be_tried_is_told_and_nothing_is_written(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""SQLAlchemy: `create_all`, which leaves alone what is there, fails where another process makes a table, too."""
+
+import multiprocessing
+import sys
+from typing import Any
+
+from sqlalchemy import Column, Integer, MetaData, Table, create_engine
+
+metadata = MetaData()
+Table("runs", metadata, Column("id", Integer, primary_key=True))
+
+
+def create(path: str, barrier: Any, failed: Any) -> None:
+    engine = create_engine(f"sqlite:///{path}")
+    barrier.wait()
+    try:
+        metadata.create_all(engine)
+    except Exception as error:
+        failed.put(str(error).splitlines()[0])
+
+
+if __name__ == "__main__":
+    errors: Any = multiprocessing.Queue()
+    for number in range(10):
+        together = multiprocessing.Barrier(8)
+        each = [multiprocessing.Process(target=create, args=(f"{number}.db", together, errors)) for _ in range(8)]
+        for process in each:
+            process.start()
+        for process in each:
+            process.join()
+    print(f"80 calls, 8 at a time: {errors.qsize()} failed{'' if errors.empty() else f', as with {errors.get()}'}")
+    sys.exit(0 if errors.qsize() else 1)

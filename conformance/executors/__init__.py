@@ -1,0 +1,1 @@
+"""The executors of others under the explorer: `python -m conformance.executors`."""

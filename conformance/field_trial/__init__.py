@@ -1,0 +1,1 @@
+"""The suite on the stores of others: `make field-trial`."""
