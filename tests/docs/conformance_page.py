@@ -65,7 +65,7 @@ a stated time.
 
 Each clause has *mutants*, broken stores that it must catch and that no unrelated clause may; correct stores of several
 kinds must pass. Only S18 has none: it tells a figure, and fails no store. The
-[contract](../docs/reference/contract.md) names the mutants, [results](results) has the tables.
+[contract](../docs/reference/contract.md) names the mutants, [results](results/index.md) has the tables.
 
 ## Levels
 
@@ -102,4 +102,4 @@ def _clauses(ids: tuple[str, ...], documents: dict[str, str]) -> Iterator[str]:
     for id_ in ids:
         yield from ("", f"### {id_}", "", f"**{SENTENCES[id_]}**", "")
         for line in documented(id_, documents.get(id_)):
-            yield _LINK.sub(r"](../docs/reference/\1", line)
+            yield _LINK.sub(r"](../docs/reference/\1", line).replace("](../how-to/", "](../docs/how-to/")

@@ -12,6 +12,7 @@ from n00dles_testing.conformance.mutants import all_mutants
 from n00dles_testing.conformance.sentences import SENTENCES
 from n00dles_testing.crash.clauses import CLAUSES
 from tests.docs.clauses_page import checked_by, linked
+from tests.docs.store_fixes import FIXES
 from tests.n00dles_testing.crash import mutants as executors
 
 _INTRODUCTION = """# The contract
@@ -66,6 +67,8 @@ def documented(id_: str, document: str | None) -> Iterator[str]:
         yield from (line[:1].upper() + line[1:], "")
     if reports:
         yield from (f"Seen in: {linked(_one_line(reports))}", "")
+    if id_ in FIXES:
+        yield from (f"**Fix:** {FIXES[id_]}", "")
 
 
 def _broken_stores() -> dict[str, list[str]]:

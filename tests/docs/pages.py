@@ -8,7 +8,7 @@
   The lines below a command are its output, unless the block follows `<!-- output varies: REASON -->`.
 - A block after `<!-- not run: REASON -->` is left out; the tests report it as skipped.
 - In expected output, `…` stands for any text.
-- `json` and `toml` blocks must parse; `yaml` and other `text` blocks are only shown; other languages are refused.
+- `json`, `toml` and `yaml` blocks must parse; other `text` blocks are only shown; other languages are refused.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 LANGUAGES = {"python", "console", "text", "json", "toml", "yaml"}
@@ -134,11 +135,20 @@ def run_page(page: Path) -> int:
             json.loads(block.text)
         elif block.language == "toml":
             tomllib.loads(block.text)
+        elif block.language == "yaml":
+            parse_yaml(block)
         else:
             run -= 1
     if unused_files:
         raise PageError(f"files that the page writes and never uses: {unused_files}")
     return run
+
+
+def parse_yaml(block: Block) -> list[Any]:
+    """Return the documents of a block."""
+    import yaml  # only a few pages have it, and each page is a process of its own
+
+    return list(yaml.safe_load_all(block.text))
 
 
 def _run_python(block: Block, module: types.ModuleType) -> str:

@@ -26,7 +26,10 @@ _WIDTH = "100"
 
 Kind = TypeVar("Kind")
 
-_N00DLES_COMMANDS = ["", "runs", "runs list", "runs show", "runs resume", "runs delete", "runs prune"]
+_N00DLES_COMMANDS = [
+    *("", "submit", "worker", "runs"),
+    *("runs list", "runs show", "runs resume", "runs delete", "runs prune"),
+]
 
 
 def errors_page() -> str:

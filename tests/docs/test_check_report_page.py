@@ -7,7 +7,11 @@ import re
 from pathlib import Path
 
 from n00dles_testing.conformance import CAPABILITIES, GapState, Outcome, check_store
+from n00dles_testing.conformance.disturbing import DisturbanceReport
+from n00dles_testing.conformance.losing_power import PowerLossOfStore
+from n00dles_testing.conformance.tally import Tally
 from n00dles_testing.report.json_file import write_json
+from n00dles_testing.report.power_loss import ToldLoss
 from n00dles_testing.verdicts import Verdict
 from tests.docs.pages import ROOT
 
@@ -39,3 +43,14 @@ def test_the_page_names_every_capability_field_and_every_value() -> None:
     assert {"name", "claimed", "outcome", "proof", "verdict", "ok"} <= NAMED
     how_to = (ROOT / "docs" / "how-to" / "check-a-store.md").read_text(encoding="utf-8")
     assert all(f"| `{name}` | " in how_to for name in CAPABILITIES)
+
+
+def test_the_page_names_every_field_of_what_powerloss_and_faults_write() -> None:
+    parts = [
+        PowerLossOfStore("a:B", 0, 600).to_dict(),
+        ToldLoss.model_fields,
+        DisturbanceReport("a:B", (), (), (), 0, 600, 1.0).to_dict(),
+        Tally("C03", "a save", 8, 5, 5, 0).to_dict(),
+    ]
+
+    assert {name for part in parts for name in part} - NAMED == set()

@@ -12,7 +12,7 @@ import pytest
 import n00dles
 import n00dles.records
 from n00dles import errors
-from n00dles.stores import base, leases
+from n00dles.stores import base, claims, leases
 from tests.docs.pages import ROOT
 
 PAGE = ROOT / "docs" / "how-to" / "write-a-store.md"
@@ -23,7 +23,7 @@ LIBRARIES = {"n00dles", "asyncio", "fcntl", "sqlite3", "subprocess", "threading"
 FIELDS = {"run_id", "inputs", "completed", "order"}
 """What every store keeps of a context."""
 METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "aclose"}
-METHODS |= {"acquire", "renew", "release", "list_leases"}
+METHODS |= {"acquire", "renew", "release", "list_leases", "claim"}
 
 
 def quoted() -> Iterator[str]:
@@ -43,14 +43,14 @@ def exists(name: str) -> bool:
         return hasattr(OWNERS[head], rest)
     if head in LIBRARIES and rest:
         return _imports(name)
-    places = (n00dles, n00dles.records, base, errors, builtins)
+    places = (n00dles, n00dles.records, base, claims, errors, builtins)
     owner = next((getattr(place, head) for place in places if hasattr(place, head)), None)
     if owner is not None:
         return not rest or hasattr(owner, rest)
     if head in FIELDS and not rest:
         return hasattr(n00dles.PipelineContext, head)
     if head in METHODS:
-        kinds = [*vars(base).values(), *vars(leases).values()]
+        kinds = [*vars(base).values(), *vars(leases).values(), *vars(claims).values()]
         return any(hasattr(kind, head) for kind in kinds if isinstance(kind, type))
     return any(head in getattr(kind, "_fields", ()) for kind in vars(n00dles.records).values())
 

@@ -53,6 +53,16 @@ def test_each_clause_of_an_executor_says_where_its_fault_was_seen_and_how_to_men
     assert [id_ for id_, section in sections.items() if "\n**Fix:** " not in section] == []
 
 
+@pytest.mark.parametrize("name", ["docs/reference/contract.md", "conformance/README.md"])
+def test_each_clause_of_a_store_says_how_to_mend_it(name: str) -> None:
+    sections = {
+        section.split()[0]: section for section in (ROOT / name).read_text(encoding="utf-8").split("\n### ")[1:]
+    }
+    stores = [id_ for _, ids in LEVELS.values() for id_ in ids]
+
+    assert [id_ for id_ in stores if "\n**Fix:** " not in sections[id_]] == []
+
+
 def test_the_reference_names_every_verdict() -> None:
     text = (ROOT / "docs" / "reference" / "verdicts.md").read_text(encoding="utf-8")
 
