@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from hypothesis import settings
 settings.register_profile("deep", deadline=None)
 if "N00DLES_PROFILE" in os.environ:
     settings.load_profile(os.environ["N00DLES_PROFILE"])
+
+
+# A shell without job control starts what it puts in the background deaf to Ctrl-C, and so is all that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _LONG = (

@@ -207,10 +207,14 @@ def test_a_budget_bounds_the_shrinking_too_and_says_what_is_being_shrunk() -> No
 
     assert time.monotonic() - begun < 8
     assert report.broken
-    assert [each for each in dict.fromkeys(told) if each.startswith("shrinking")] == [
+    shrunk = [each for each in dict.fromkeys(told) if each.startswith("shrinking")]
+    in_turn = [
         f"shrinking {clause} ({number} of {len(report.broken)})"
         for number, clause in enumerate([finding.clause for finding in report.findings], 1)
     ]
+    # On a busy machine the budget may be over before the last one's turn.
+    assert shrunk
+    assert shrunk == in_turn[: len(shrunk)]
 
 
 @pytest.mark.parametrize(
