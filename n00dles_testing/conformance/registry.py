@@ -29,13 +29,18 @@ Check = Callable[["StoreSubject"], Coroutine[Any, Any, None]]
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One clause of the contract and its check. One that is `graded` is told by a figure, and failed by no store."""
+    """One clause of the contract and its check. One that is `graded` is told by a figure, and failed by no store.
+
+    One that `sets_the_clock` leaves its process with what a library has kept of that clock, as the last time that it
+    has used: no other clause is checked there.
+    """
 
     id: str
     level: int
     title: str
     check: Check
     graded: bool = False
+    sets_the_clock: bool = False
 
     @property
     def documentation(self) -> str:
@@ -47,7 +52,9 @@ _SHOWN = 40
 _clauses: dict[str, Clause] = {}
 
 
-def clause(id: str, *, level: int, title: str, graded: bool = False) -> Callable[[Check], Check]:
+def clause(
+    id: str, *, level: int, title: str, graded: bool = False, sets_the_clock: bool = False
+) -> Callable[[Check], Check]:
     """Register a check as that of the clause `id`.
 
     Raises `ValueError` for an id that the contract does not have at this level, a second check of the same id, or a
@@ -61,7 +68,7 @@ def clause(id: str, *, level: int, title: str, graded: bool = False) -> Callable
             raise ValueError(f"clause {id} has a check already: {_clauses[id].check!r}")
         if not check.__doc__ and __doc__ is not None:  # -OO removes all
             raise ValueError(f"the check of clause {id} has no docstring; it is the clause's documentation")
-        _clauses[id] = Clause(id, level, title, check, graded)
+        _clauses[id] = Clause(id, level, title, check, graded, sets_the_clock)
         return check
 
     return register

@@ -282,6 +282,7 @@ class Runner:
         began = time.monotonic()
         try:
             seconds = CALLS_WORTH * self._limit if seconds is None else seconds
+        After one that sets the clock, the next one gets a worker of its own.
             message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds, "most": most}, seconds)
         except EndedError as end:
             return self._died(clause, end, time.monotonic() - began, most)
@@ -289,6 +290,8 @@ class Runner:
             self._read = self._read.with_more(**message["reader"])
         return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
 
+        if clause.sets_the_clock:
+            self._stop()
     def probe(self, name: str) -> Capability:
         """Have one capability probed; one that ends or blocks its process is offered, and wrong."""
         claimed = name in self.claims.capabilities

@@ -37,7 +37,7 @@ _RARE = (
 )
 
 
-@clause("S17", level=1, title="a sequence of operations gives what a model says")
+@clause("S17", level=1, title="a sequence of operations gives what a model says", sets_the_clock=True)
 async def agrees_with_a_model(subject: StoreSubject) -> None:
     """Whatever is done to a store, in whatever order, each reply is one that an independent model allows.
 

@@ -15,6 +15,7 @@ __all__ = [
     "CountsInTwoDigits",
     "ForgetsAfterAWeek",
     "LoadsTheLatest",
+    "MakesTimesThatOnlyRise",
     "SkipsWhatIsNotNewer",
     "TakesATieForStale",
 ]
@@ -50,10 +51,7 @@ class LoadsTheLatest(JSONFiles):
 
 
 class SkipsWhatIsNotNewer(JSONFiles):
-    """`DO UPDATE … WHERE excluded.saved_at >= saved_at`: a save that seems older is acknowledged, and lost.
-
-    The kind of langchain-ai/langgraph #7179.
-    """
+    """`DO UPDATE … WHERE excluded.saved_at >= saved_at`: a save that seems older is acknowledged, and lost."""
 
     breaks: ClassVar[str | None] = "S12"
 
@@ -76,6 +74,23 @@ class TakesATieForStale(FilesWithRevisions):
             raise StaleError(run_id, stored)
         super().write_next(run_id, context, stored)
         self.write(run_id, {**self.read(run_id), "saved_at": now})
+
+
+class MakesTimesThatOnlyRise(LoadsTheLatest):
+    """Names each version by a time that never goes back within a process, as generators of UUIDv7 and ULIDs do.
+
+    All is well in one process, whatever its clock shows. Another one whose clock is behind begins below what is stored
+    (langchain-ai/langgraph #7179).
+    """
+
+    breaks: ClassVar[str | None] = "S12"
+    last: ClassVar[int] = 0
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        """Write another version, later than every other one of this process."""
+        MakesTimesThatOnlyRise.last = max(time.time_ns(), MakesTimesThatOnlyRise.last + 1)
+        name = f".{MakesTimesThatOnlyRise.last:020}.json"
+        replace_file(self.path(run_id).with_suffix(name), json.dumps(record))
 
 
 class CountsInTwoDigits(LoadsTheLatest):

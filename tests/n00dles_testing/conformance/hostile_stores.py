@@ -12,7 +12,8 @@ import tempfile
 import threading
 import time
 import zlib
-from typing import Any
+from copy import deepcopy
+from typing import Any, ClassVar
 
 from n00dles.context import PipelineContext
 from n00dles.stores.sqlite import SQLiteStateStore
@@ -394,6 +395,35 @@ class NewestByFileTime(JSONFiles):
     def delete(self, run_id: str) -> None:
         for path in self.folder.glob(f"{self.path(run_id).stem}.*.json"):
             path.unlink()
+
+
+class RemembersTheTime(JSONFiles):
+    """Its module keeps the last time that it has used, as that of a generator of ids does, and time may not go back."""
+
+    last = 0.0
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        if time.time() < RemembersTheTime.last:
+            raise RuntimeError("the clock was set back")
+        RemembersTheTime.last = time.time()
+        super().write(run_id, record)
+
+
+class ReadsOnceInAProcess(JSONFiles):
+    """Keeps what it has read or written for all its instances, and believes no other process to change that."""
+
+    known: ClassVar[dict[tuple[Any, str], dict[str, Any]]] = {}
+
+    def read(self, run_id: str) -> Any:
+        return deepcopy(self.known.get((self.folder, run_id))) or super().read(run_id)
+
+    def write(self, run_id: str, record: dict[str, Any]) -> None:
+        super().write(run_id, record)
+        self.known[self.folder, run_id] = record
+
+    def delete(self, run_id: str) -> None:
+        self.known.pop((self.folder, run_id), None)
+        super().delete(run_id)
 
 
 class BelongsToAThread(_Async):

@@ -12,7 +12,7 @@ from time import time as imported_time
 
 import pytest
 
-from n00dles_testing.conformance import check_store, clock
+from n00dles_testing.conformance import check_store, clock, implemented
 from n00dles_testing.conformance.clock import WallClock
 from n00dles_testing.conformance.expect import VacuousCheck
 from n00dles_testing.verdicts import ClauseResult, Verdict
@@ -46,6 +46,43 @@ def test_a_save_that_a_clock_has_lost_is_told_with_what_it_showed(target: str, s
     finding = next(finding for finding in result.findings if finding.story[0].startswith(f"scenario {scenario}"))
     assert finding.message.startswith(message)
     assert any(line.startswith("the clock shows ") for line in finding.story)
+
+
+ELSEWHERE = "a process whose clock is an hour behind goes on, and this one after it"
+
+
+def test_times_that_only_rise_within_a_process_are_told_by_another_one_whose_clock_is_behind() -> None:
+    [finding] = s12_of(f"{MUTANTS}:MakesTimesThatOnlyRise").findings
+
+    assert finding.story[0] == f"scenario {ELSEWHERE}"
+    assert finding.message.startswith("completed['there00'] is missing")
+    assert any("its clock is set -3600 s off" in line for line in finding.story)
+    assert any("load_or_create(" in line and line.startswith("process ") for line in finding.story)
+
+
+def test_a_store_that_other_processes_do_not_find_is_not_tried_with_their_clocks() -> None:
+    result = s12_of("memory://")
+
+    assert (result.verdict, result.reason, result.untried) == (Verdict.PASS, "", ())
+
+
+def test_what_comes_out_wrong_under_one_clock_is_not_blamed_on_another() -> None:
+    result = s12_of(f"{HOSTILE}:ReadsOnceInAProcess")
+
+    assert (result.verdict, result.untried) == (Verdict.PASS, (ELSEWHERE,))
+    assert result.reason == f"not tried: {ELSEWHERE}: that comes out wrong under one clock, too (see C01 and W04)"
+
+
+def test_a_clause_after_one_that_sets_the_clock_does_not_meet_what_a_library_has_kept_of_it() -> None:
+    first, second = check_store(f"{HOSTILE}:RemembersTheTime", clauses=["S12", "S13"]).results
+
+    assert first.verdict is Verdict.FAIL
+    assert "the clock was set back" in first.reason
+    assert second.verdict is Verdict.PASS, second.reason
+
+
+def test_the_clauses_that_set_the_clock_say_so() -> None:
+    assert [clause.id for clause in implemented() if clause.sets_the_clock] == ["S12", "S17"]
 
 
 def test_every_way_to_ask_shows_the_clock() -> None:
