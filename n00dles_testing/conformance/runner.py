@@ -278,20 +278,20 @@ class Runner:
 
         With a `plan`, S17 plays that sequence of operations instead of those that it draws. C03 and C04 try at most
         `most` disturbances. The clause may take so many `seconds`, by default as long as ten calls at their limit.
+        After one that sets the clock, the next one gets a worker of its own.
         """
         began = time.monotonic()
         try:
             seconds = CALLS_WORTH * self._limit if seconds is None else seconds
-        After one that sets the clock, the next one gets a worker of its own.
             message = self._ask({"clause": clause.id, "plan": plan, "seconds": seconds, "most": most}, seconds)
         except EndedError as end:
             return self._died(clause, end, time.monotonic() - began, most)
+        if clause.sets_the_clock:
+            self._stop()
         if self._read is not None and message["reader"] is not None:
             self._read = self._read.with_more(**message["reader"])
         return ClauseResult.from_dict(message["result"]).with_seconds(time.monotonic() - began)
 
-        if clause.sets_the_clock:
-            self._stop()
     def probe(self, name: str) -> Capability:
         """Have one capability probed; one that ends or blocks its process is offered, and wrong."""
         claimed = name in self.claims.capabilities
