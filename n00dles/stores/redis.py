@@ -127,7 +127,9 @@ class RedisStateStore(StateStore):
 
     async def list_runs(self, *, status: Status | None = None, limit: int | None = None) -> list[RunSummary]:
         """Return stored runs, the last updated first."""
-        found = await self._session.call(lambda connections: self._listed(connections, status, limit))
+        found = await self._session.call(
+            lambda connections: self._listed(connections, status, limit), has_many_steps=True
+        )
         runs = [summary for _, _, summary in found if status in (None, summary.status)]
         return sorted(runs, key=lambda run: run.updated_at, reverse=True)[:limit]
 
@@ -144,7 +146,7 @@ class RedisStateStore(StateStore):
                     removed.append(run.run_id)
             return removed
 
-        return await self._session.call(work)
+        return await self._session.call(work, has_many_steps=True)
 
     async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
         """Return a lease of the run. Raises `RunLockedError` if another worker holds it, here or on another host."""
@@ -186,12 +188,12 @@ class RedisStateStore(StateStore):
         """Lease runs of these pipelines that are to be worked on and that nobody holds; see `Claims`."""
         claim, claims = RedisClaim(self._settings.prefix, pipelines, holder, ttl, limit, skip), list[Claim]()
         try:
-            claims = await self._session.call(claim.work)
+            claims = await self._session.call(claim.work, has_many_steps=True)
         except BaseException:
             if claim.may_have_leased:
                 with suppress(StateStoreError, TimeoutError):  # the leases then have to expire
                     async with asyncio.timeout(_GRACE):
-                        await self._session.call(claim.release)
+                        await self._session.call(claim.release, has_many_steps=True)
             raise
         finally:
             claim.drop(claims)

@@ -11,13 +11,13 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from ..errors import ConfigurationError, StateStoreError
-from ..threads import wait_out
 from .redis_durability import asked_settings, failover_note, weaknesses
 from .redis_scripts import Script
 from .redis_settings import RedisSettings
@@ -34,10 +34,23 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5  # seconds between two attempts
 _GRACE = 1.0
 """For how many seconds a cancelled call waits for its answer, so that it is done or not done when it ends."""
 
+_PART = 0.5
+"""Of its time, what a call waits for one answer, so that a connection on which none comes leaves time for another."""
+
 _log = logging.getLogger("n00dles")
 
 _sessions: WeakSet[RedisSession] = WeakSet()
 _inherited: list[Connections] = []  # of the parent of this process; see above
+
+
+class _Call:
+    """A call that is under way: the limit of this attempt, and whether its caller was cancelled meanwhile."""
+
+    limit: asyncio.Timeout
+    is_cancelled = False
+
+
+_under_way: ContextVar[_Call] = ContextVar("_under_way")
 
 
 class Connections:
@@ -76,9 +89,37 @@ class Connections:
         from redis.exceptions import NoScriptError
 
         try:
-            return await self.client.evalsha(script.sha, len(keys), *keys, *arguments)
+            return await self._answer("EVALSHA", script.sha, len(keys), *keys, *arguments)
         except NoScriptError:
-            return await self.client.eval(script.text, len(keys), *keys, *arguments)
+            return await self._answer("EVAL", script.text, len(keys), *keys, *arguments)
+
+    async def _answer(self, *command: Any) -> Any:
+        """Send a command and return its answer, for which a caller that is cancelled waits a moment all the same.
+
+        The client would drop the connection, and nobody would know whether the command is done, or will be.
+        """
+        from redis.exceptions import ResponseError
+
+        pool: Any = self.client.connection_pool
+        connection = await pool.get_connection()
+        try:
+            await connection.send_command(*command)
+            try:
+                return await connection.read_response(disconnect_on_error=False)
+            except asyncio.CancelledError:
+                call = _under_way.get()
+                if call.limit.expired():
+                    raise
+                call.is_cancelled = True
+            async with asyncio.timeout(_GRACE):
+                return await connection.read_response(disconnect_on_error=False)
+        except ResponseError:
+            raise
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await pool.release(connection)
 
     async def run_all(self, script: Script, calls: Sequence[tuple[list[str], list[Any]]]) -> list[Any]:
         """Return what a script returns for each of several keys and arguments, in one round trip."""
@@ -100,13 +141,28 @@ class RedisSession:
         self._warned: set[str] = set()
         _sessions.add(self)
 
-    async def call(self, work: Callable[[Connections], Awaitable[T]], run_id: str | None = None) -> T:
+    async def call(
+        self, work: Callable[[Connections], Awaitable[T]], run_id: str | None = None, *, has_many_steps: bool = False
+    ) -> T:
         """Return what `work` returns, which may be called several times, until the timeout is over.
 
-        Raises `StateStoreError` when the server fails. A cancelled call waits a moment for its answer; if none comes,
-        its connection is dropped, so that no answer is left for another call.
+        One attempt takes a part of that time, or all if it `has_many_steps`. Raises `StateStoreError` when the server
+        fails. A script of a cancelled call is done or not done when it ends: it waits a moment for its answer, and if
+        none comes, the connection is dropped, so that no answer is left for another call.
         """
-        return await _uncut(self._tried(work, run_id))
+        call = _Call()
+        token = _under_way.set(call)
+        try:
+            result = await self._tried(work, run_id, call, 1.0 if has_many_steps else _PART)
+        except Exception as error:
+            if call.is_cancelled:
+                raise asyncio.CancelledError from error
+            raise
+        finally:
+            _under_way.reset(token)
+        if call.is_cancelled:
+            raise asyncio.CancelledError
+        return result
 
     async def close(self) -> None:
         """Close the connections of this event loop, and let go of those of loops that are closed."""
@@ -124,7 +180,9 @@ class RedisSession:
         self._lock = threading.Lock()
         self._open = WeakKeyDictionary()
 
-    async def _tried(self, work: Callable[[Connections], Awaitable[T]], run_id: str | None) -> T:
+    async def _tried(
+        self, work: Callable[[Connections], Awaitable[T]], run_id: str | None, call: _Call, part: float
+    ) -> T:
         connections = await self._connections()
         # Imported with the client, which may be missing until then.
         from redis.exceptions import RedisError
@@ -136,7 +194,7 @@ class RedisSession:
         failed: BaseException | None = None
         while True:
             try:
-                async with asyncio.timeout_at(deadline):
+                async with asyncio.timeout_at(min(deadline, loop.time() + part * settings.timeout)) as call.limit:
                     if not connections.is_checked:
                         await self._check(connections)
                     return await work(connections)
@@ -144,7 +202,7 @@ class RedisSession:
                 is_over = loop.time() + pause >= deadline
                 # The deadline says less than what went wrong before it.
                 failed = failed if isinstance(error, TimeoutError) and failed is not None else error
-                if not is_transient(error) or is_over:
+                if not is_transient(error) or is_over or call.is_cancelled:
                     raise store_error(failed, settings.shown, run_id, settings.timeout) from failed
                 # Perhaps it is another server when it is back.
                 connections.is_checked = False
@@ -207,10 +265,10 @@ def _client(settings: RedisSettings) -> Redis:
     try:
         pool = BlockingConnectionPool.from_url(
             settings.url,
-            timeout=settings.timeout,
             max_connections=settings.max_connections,
-            # Half of it, so that a connection on which nothing comes any more leaves time for another one.
-            socket_timeout=settings.timeout / 2,
+            # Each attempt has its limit; with one of its own the client makes a task of every command.
+            timeout=None,
+            socket_timeout=None,
             socket_connect_timeout=settings.timeout / 2,
             retry=Retry(NoBackoff(), 0),
             protocol=2,
@@ -219,19 +277,6 @@ def _client(settings: RedisSettings) -> Redis:
         return Redis(connection_pool=pool)
     except (ValueError, TypeError) as error:
         raise ConfigurationError(f"the URL of {settings.shown} cannot be used: {error}") from None
-
-
-async def _uncut(work: Coroutine[Any, Any, T]) -> T:
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        if not task.done():
-            loop = asyncio.get_running_loop()
-            timer = loop.call_later(_GRACE, task.cancel)
-            await wait_out(task)
-            timer.cancel()
-        raise
 
 
 def _text(value: Any) -> str:
