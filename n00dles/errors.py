@@ -172,6 +172,13 @@ class StoreVersionError(StateStoreError):
     """A store was written by a newer release than this one; it is left as it is."""
 
 
+class ReadOnlyStoreError(StateStoreError):
+    """The server of a store can be read and takes no writes: it is a replica, or in read-only mode.
+
+    Name the primary in the URL. A worker does not begin with such a store; one at work waits, since a failover may end.
+    """
+
+
 class RunLockedError(StateStoreError):
     """Another worker holds the run: it is at work on it at this moment, and no second one is let in.
 

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic_core import to_jsonable_python
@@ -20,9 +19,8 @@ from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted
 from .pipeline import Step
 from .result import RunResult
 from .runs_text import holding_of, one_line, story_of, table_of, time_text
-from .stores.base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .stores.base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore
 from .stores.leases import Lease, ListsLeases
-from .stores.sqlite import SQLiteStateStore
 from .stores.urls import open_store
 from .targets import load_target
 
@@ -119,8 +117,9 @@ def _with_store(url: str, work: Callable[[StateStore], Awaitable[T]]) -> T:
     """Open the store, let `work` use it, and close it, in an event loop of its own."""
 
     async def session() -> T:
-        store = _open(url)
+        store = open_store(url)
         try:
+            await _check_made(store)
             return await work(store)
         finally:
             if isinstance(store, Closable):
@@ -129,15 +128,13 @@ def _with_store(url: str, work: Callable[[StateStore], Awaitable[T]]) -> T:
     return asyncio.run(session())
 
 
-def _open(url: str) -> StateStore:
-    store = open_store(url)
-    if isinstance(store, SQLiteStateStore) and not Path(store.path).exists():
-        # SQLite would create it, and every question would be answered with "no runs".
+async def _check_made(store: StateStore) -> None:
+    """Refuse a store that asking would make: every question would be answered with "no runs"."""
+    lacking = await store.unmade() if isinstance(store, MadeAtFirstUse) else None
+    if lacking is not None:
         raise ConfigurationError(
-            f"there is no database {str(store.path)!r} (from {str(Path.cwd())!r}). Name the store of your runs with "
-            "--store or N00DLES_STORE."
+            f"{lacking}, and none was made. Name the store of your runs with --store or N00DLES_STORE."
         )
-    return store
 
 
 async def _listed(store: StateStore, status: Any, limit: int | None) -> list[RunSummary]:

@@ -19,6 +19,7 @@ from .errors import (
     InputsChangedError,
     PipelineChangedError,
     PipelineFailure,
+    ReadOnlyStoreError,
     RunLockedError,
     RunNotFoundError,
     StaleContextError,
@@ -115,6 +116,7 @@ class RunWorker:
         self._running: set[asyncio.Task[None]] = set()
         self._left_alone: set[str] = set()
         self._places = Places()
+        self._has_claimed = False
         self._faults = 0
         self._last_fault = ""
         self._is_a_run_at_fault = False
@@ -131,8 +133,9 @@ class RunWorker:
     async def work(self) -> int:
         """Work until `drain` is called, or with `until_idle` until there is nothing to do.
 
-        Raises `ConfigurationError` if the store needs what is not installed, and with `until_idle` `StateStoreError` if
-        it fails again and again; else that is told, and waited for. Returns how many calls had to be left running,
+        Raises `ConfigurationError` if the store needs what is not installed, `ReadOnlyStoreError` if it takes no writes
+        from the start, and with `until_idle` `StateStoreError` if it fails again and again; else that is told, and
+        waited for. Returns how many calls had to be left running,
         because their nodes could not be cancelled: the process should then end without waiting for them.
         """
         self._tell(Note("started", f"{this_worker()} works on runs of {', '.join(self._pipelines)} in {self._store!r}"))
@@ -176,9 +179,15 @@ class RunWorker:
             )
         except ConfigurationError:
             raise  # that something is not installed does not pass
+        except ReadOnlyStoreError as error:
+            if not self._has_claimed:
+                raise  # whoever is named a replica has to name the primary; only later it may be a failover
+            self._note_fault(described(error))
+            return None
         except Exception as error:
             self._note_fault(described(error))
             return None
+        self._has_claimed = True
         if not self._is_a_run_at_fault:
             self._note_success()
         return claims

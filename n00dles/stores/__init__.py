@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .adapt import as_context, as_store
-from .base import Closable, ListsRuns, Loads, Prunes, RunSummary, StateStore
+from .base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore
 from .claims import Claim, Claims
 from .leases import Lease, Leases, ListsLeases
 from .memory import InMemoryStateStore
@@ -20,6 +20,7 @@ __all__ = [
     "ListsLeases",
     "ListsRuns",
     "Loads",
+    "MadeAtFirstUse",
     "Prunes",
     "RunSummary",
     "SQLiteStateStore",

@@ -14,7 +14,17 @@ from ..context import PipelineContext
 from ..errors import StateStoreError
 from ..records import Status
 
-__all__ = ["ById", "Closable", "ListsRuns", "Loads", "Prunes", "RunSummary", "StateStore", "check_run_id"]
+__all__ = [
+    "ById",
+    "Closable",
+    "ListsRuns",
+    "Loads",
+    "MadeAtFirstUse",
+    "Prunes",
+    "RunSummary",
+    "StateStore",
+    "check_run_id",
+]
 
 
 MAX_RUN_ID_BYTES = 10_000
@@ -100,6 +110,15 @@ class Prunes(Protocol):
 
     async def prune(self, *, older_than: float) -> list[str]:
         """Delete finished runs that were last updated more than `older_than` seconds ago; return their ids."""
+        ...
+
+
+@runtime_checkable
+class MadeAtFirstUse(Protocol):
+    """The capability to say that a store has never been used: its first use would make it."""
+
+    async def unmade(self) -> str | None:
+        """Return which thing is not there, as the first part of a sentence; None if there is a store. Makes none."""
         ...
 
 

@@ -108,6 +108,13 @@ class PostgresStateStore(StateStore):
         before = time.time() - older_than
         return await self._session.call(lambda c: self._records.prune(c, before), None, again=False)
 
+    async def unmade(self) -> str | None:
+        """Say that the schema is not there, or that it holds no tables of a store; None if it does."""
+        if await self._session.is_made():
+            return None
+        target = self._target
+        return f"there is no store in the schema {target.schema!r} (?schema=) of the database {target.database!r}"
+
     async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
         """Return a lease of the run. Raises `RunLockedError` if another worker holds it, on whatever host."""
         check_run_id(run_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import psycopg
 
-from ..errors import CorruptCheckpointError, StateStoreError
+from ..errors import CorruptCheckpointError, ReadOnlyStoreError, StateStoreError
 from .postgres_target import PostgresTarget
 
 __all__ = ["is_transient", "store_error"]
@@ -37,12 +37,14 @@ _TRANSIENT_WORDS = (
     "broken pipe",
 )
 
+_READ_ONLY = "25006"
+
 _ADVICE = (
     ("28", "check user and password of the URL, and the server's pg_hba.conf"),
     ("3D000", "create the database, or name another one in the URL"),
     ("42501", "grant the rights: CREATE on the database for the first use, then USAGE on the schema, SELECT, INSERT, "
               "UPDATE, DELETE on its tables and EXECUTE on its functions"),
-    ("25006", "this server is a read-only replica or in read-only mode: name the primary in the URL "
+    (_READ_ONLY, "this server is a read-only replica or in read-only mode: name the primary in the URL "
               "(target_session_attrs=read-write finds it among several hosts)"),
     ("53100", "the server's disk is full: make room there"),
     ("53200", "the server is out of memory"),
@@ -92,7 +94,8 @@ def store_error(error: BaseException, target: PostgresTarget, run_id: str | None
         )
     what = _message(error) if not isinstance(error, TimeoutError) else str(error) or "it does not answer"
     spent = f" It was tried for {waited:.1f} s (timeout {target.timeout:g} s)." if is_transient(error) else ""
-    return StateStoreError(
+    kind = ReadOnlyStoreError if code == _READ_ONLY else StateStoreError
+    return kind(
         f"{subject} failed: {what} ({code or type(error).__name__}); {_advice(error, code)}.{spent} Nothing of this "
         "call was acknowledged; resume the run once the store works again.",
         run_id=run_id,

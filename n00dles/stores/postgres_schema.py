@@ -21,7 +21,7 @@ from ..errors import CorruptCheckpointError, StateStoreError, StoreVersionError
 from .postgres_pool import Connection
 from .postgres_target import PostgresTarget
 
-__all__ = ["SCHEMA_VERSION", "prepare", "read_committed"]
+__all__ = ["SCHEMA_VERSION", "is_made", "prepare", "read_committed"]
 
 SCHEMA_VERSION = 1
 
@@ -128,6 +128,11 @@ _MIGRATIONS = (_TABLES + _SAVE + _DELETE,)
 async def read_committed(connection: Connection) -> None:
     """Begin a transaction's statements so that each sees what others have committed before it, whatever the default."""
     await connection.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+
+
+async def is_made(connection: Connection, target: PostgresTarget) -> bool:
+    """Whether the schema of `target` holds the tables of a store, of whatever version; only looks."""
+    return await _version(connection, target) > 0
 
 
 async def prepare(connection: Connection, target: PostgresTarget) -> None:

@@ -15,7 +15,7 @@ import psycopg
 
 from .postgres_errors import is_transient, store_error
 from .postgres_pool import Connection, Pool, cut
-from .postgres_schema import prepare
+from .postgres_schema import is_made, prepare
 from .postgres_target import PostgresTarget
 
 __all__ = ["PostgresSession"]
@@ -36,6 +36,10 @@ class PostgresSession:
         self._pid = os.getpid()
         self._is_prepared = False
 
+    async def is_made(self) -> bool:
+        """Whether the schema holds the tables of a store; unlike a `call`, makes none."""
+        return await self._tried(lambda c: is_made(c, self._target), None, prepared=False)
+
     async def call(self, work: Work[T], run_id: str | None, *, again: bool = True) -> T:
         """Return what `work` returns, which is called once more when the connection breaks, until the time is over.
 
@@ -43,17 +47,7 @@ class PostgresSession:
         caller is cancelled, psycopg asks the server to give the statement up and waits for its end, so it is done or
         not done, never late, and its reply is not taken for that of the next one. Raises `StateStoreError`.
         """
-        loop = asyncio.get_running_loop()
-        started, pause = loop.time(), _FIRST_PAUSE
-        deadline = started + self._target.timeout
-        while True:
-            try:
-                return await self._attempt(work, deadline)
-            except (psycopg.Error, TimeoutError) as error:
-                if not again or not is_transient(error) or loop.time() + pause >= deadline:
-                    raise store_error(error, self._target, run_id, loop.time() - started) from error
-            await asyncio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        return await self._tried(work, run_id, again=again)
 
     def close(self) -> None:
         """Close the connections of all event loops; the next call opens one again."""
@@ -61,11 +55,24 @@ class PostgresSession:
             _, pool = self._pools.popitem()
             pool.close()
 
-    async def _attempt(self, work: Work[T], deadline: float) -> T:
+    async def _tried(self, work: Work[T], run_id: str | None, *, again: bool = True, prepared: bool = True) -> T:
+        loop = asyncio.get_running_loop()
+        started, pause = loop.time(), _FIRST_PAUSE
+        deadline = started + self._target.timeout
+        while True:
+            try:
+                return await self._attempt(work, deadline, prepared)
+            except (psycopg.Error, TimeoutError) as error:
+                if not again or not is_transient(error) or loop.time() + pause >= deadline:
+                    raise store_error(error, self._target, run_id, loop.time() - started) from error
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _attempt(self, work: Work[T], deadline: float, prepared: bool) -> T:
         pool = self._pool()
         connection = await pool.take(deadline)
         try:
-            if not self._is_prepared:
+            if prepared and not self._is_prepared:
                 await _by(deadline, prepare(connection, self._target), connection)
                 self._is_prepared = True
             return await _by(deadline, work(connection), connection)

@@ -35,6 +35,11 @@ class PostgresTarget:
     pool_size: int
     timeout: float
 
+    @property
+    def database(self) -> str:
+        """The name without the schema."""
+        return self.name.removesuffix(f"?schema={self.schema}")
+
 
 def parse_target(url: str, *, schema: str | None, pool_size: int | None, timeout: float | None) -> PostgresTarget:
     """Return what `url` says; what is passed beside it wins. Raises `ConfigurationError`, which never quotes `url`.

@@ -17,7 +17,7 @@ from . import redis_leases
 from .claims import OPEN, Claim
 from .leases import Lease, new_lease
 from .redis_records import Head, RunKeys, index_keys
-from .redis_scripts import CLAIM
+from .redis_scripts import CLAIM, TAKES_WRITES
 from .redis_session import Connections
 
 __all__ = ["RedisClaim"]
@@ -49,7 +49,10 @@ class RedisClaim:
     _leases: dict[str, Lease] = field(default_factory=dict)
 
     async def work(self, connections: Connections) -> list[Claim]:
-        """Return at most `limit` runs, each with a lease."""
+        """Return at most `limit` runs, each with a lease.
+
+        Also where there is nothing to do, a server that takes no writes is told: its workers would wait for ever.
+        """
         claims = list[Claim]()
         async for names in self._oldest(connections):
             for start in range(0, len(names), _LOOKED_AT_ONCE):
@@ -87,8 +90,10 @@ class RedisClaim:
             pipeline, last = connections.client.pipeline(transaction=False), float("inf")
             for index, _ in indexes:
                 pipeline.zrange(index, low, "+inf", byscore=True, offset=0, num=page, withscores=True)
+            if not seen:
+                pipeline.eval(TAKES_WRITES.text, 0)
             found = list[tuple[float, str]]()
-            for (_, tag), rows in zip(indexes, await pipeline.execute(), strict=True):
+            for (_, tag), rows in zip(indexes, await pipeline.execute(), strict=False):
                 found += [(score, tag + name.decode()) for name, score in rows]
                 if len(rows) == page:
                     last = min(last, rows[-1][1])

@@ -50,8 +50,9 @@ def failover_note(info: Mapping[str, Any]) -> str | None:
     replicas = info.get("connected_slaves", 0)
     if info.get("role") != "master" or not replicas:
         return None
+    who = "1 replica that follows" if replicas == 1 else f"{replicas} replicas that follow"
     return (
-        f"it has {replicas} replica{'s' if replicas != 1 else ''} that follow asynchronously: a failover loses the "
+        f"it has {who} asynchronously: a failover loses the "
         "saves that the new primary had not received, although they were acknowledged. A run then goes on from an "
         "older checkpoint, and calls those nodes again"
     )

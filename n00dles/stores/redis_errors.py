@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from redis import exceptions as said
 
-from ..errors import CorruptCheckpointError, StateStoreError
+from ..errors import CorruptCheckpointError, ReadOnlyStoreError, StateStoreError
 
 __all__ = ["is_transient", "store_error"]
 
@@ -35,7 +35,8 @@ def store_error(error: BaseException, shown: str, run_id: str | None, seconds: f
             run_id=run_id,
         )
     advice = _advice(error, seconds, wants_tls=shown.startswith("rediss:"))
-    return StateStoreError(
+    kind = ReadOnlyStoreError if _said(error).startswith("READONLY") else StateStoreError
+    return kind(
         f"{subject} failed: {text}; {advice}. Nothing of this call was acknowledged; resume the run "
         "once it works again.",
         run_id=run_id,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from hashlib import sha1
 
-__all__ = ["ACQUIRE", "CLAIM", "CREATE", "DELETE", "FIND", "RELEASE", "RENEW", "SAVE", "Script"]
+__all__ = ["ACQUIRE", "CLAIM", "CREATE", "DELETE", "FIND", "RELEASE", "RENEW", "SAVE", "TAKES_WRITES", "Script"]
 
 
 class Script:
@@ -21,6 +21,10 @@ class Script:
         self.text = text
         self.sha = sha1(text.encode()).hexdigest()  # noqa: S324 - the name that the server gives it
 
+
+# Does nothing, but a server that takes no writes, a replica for example, refuses it before it runs, since it might
+# write. One whose memory is full runs it.
+TAKES_WRITES = Script("#!lua flags=allow-oom\nreturn 1")
 
 # In a script, ARGV[n] onwards are pairs of field and value.
 _PUT = """

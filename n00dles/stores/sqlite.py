@@ -130,6 +130,12 @@ class SQLiteStateStore(StateStore):
             await self._in_thread(self._session.empty_log)
         return removed
 
+    async def unmade(self) -> str | None:
+        """Say that there is no such file; None if there is one."""
+        if os.path.exists(self._session.path):  # noqa: ASYNC240 - as fast as SQLite itself, which is called here, too
+            return None
+        return f"there is no database {self.path!r} (from {os.getcwd()!r})"
+
     async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
         """Return a lease of the run. Raises `RunLockedError` if another worker holds it, here or in another process."""
         check_run_id(run_id)

@@ -59,6 +59,7 @@ def test_all_errors_are_in_one_hierarchy_and_a_store_error_is_no_failure_of_a_no
         errors.PipelineChangedError,
         errors.InputsChangedError,
         errors.StoreVersionError,
+        errors.ReadOnlyStoreError,
     ):
         assert issubclass(each, errors.StateStoreError)
 

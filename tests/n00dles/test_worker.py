@@ -14,6 +14,7 @@ from n00dles import (
     InMemoryStateStore,
     Pipeline,
     PipelineContext,
+    ReadOnlyStoreError,
     StateStoreError,
     agent,
     asubmit,
@@ -163,6 +164,22 @@ def test_a_store_that_lacks_a_package_ends_a_worker_at_once() -> None:
 
     with pytest.raises(ConfigurationError, match="the package redis"):
         worked(store, until=lambda _: False)
+
+
+def test_a_store_that_takes_no_writes_ends_a_worker_at_its_start_and_later_is_waited_for() -> None:
+    replica = ReadOnlyStoreError("it is a replica: name the primary")
+    demoted = FailingClaims(0, replica)
+
+    def demote(note: Note) -> bool:
+        demoted.left += 3 * (note.kind == "claimed")
+        return note.kind == "store is back"
+
+    with pytest.raises(ReadOnlyStoreError, match="name the primary"):
+        worked(FailingClaims(1, replica), "a", until=lambda _: False)
+    notes = worked(demoted, "a", until=demote)
+
+    assert kinds(notes).count("store fault") == 3
+    assert notes[-1].kind == "ended"
 
 
 def test_the_time_to_drain_counts_from_the_signal_and_not_from_the_end_of_a_claim() -> None:

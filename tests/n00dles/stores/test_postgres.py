@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from n00dles import CorruptCheckpointError, PipelineContext, StaleContextError, StateStoreError, StoreVersionError
-from n00dles.errors import ConfigurationError, RunLockedError
+from n00dles.errors import ConfigurationError, ReadOnlyStoreError, RunLockedError
 from n00dles.stores import open_store
 from n00dles.stores import postgres_records as records
 from n00dles.stores.postgres import PostgresStateStore
@@ -374,6 +374,8 @@ def test_a_read_only_server_is_told_with_where_to_write(url: str) -> None:
 
     with pytest.raises(StateStoreError, match=r"'r'.*25006.*primary"):
         with_store(read_only, lambda store: store.load_or_create("r", {}))
+    with pytest.raises(ReadOnlyStoreError, match=r"25006.*primary"):  # although it has no runs
+        with_store(read_only, lambda store: store.claim(["flow"], "me", 30))
     assert with_store(url, lambda store: store.load("r")) is None
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from n00dles import StateStoreError
+from n00dles import ReadOnlyStoreError, StateStoreError
 from n00dles.stores import redis_records
 from n00dles.stores.redis import RedisStateStore
 from tests.n00dles.stores.redis_server import RedisServer, free_port
+from tests.n00dles.stores.test_claims import claimed
 from tests.n00dles.stores.test_redis import saved, with_redis
 
 
@@ -219,6 +220,8 @@ def test_a_replica_is_told_from_a_primary(own_redis: RedisServer) -> None:
     own_redis.command("REPLICAOF", "127.0.0.1", free_port())
 
     assert "it is a replica, which cannot write: name the primary" in refused(own_redis.url)
+    with pytest.raises(ReadOnlyStoreError, match="name the primary"):  # although it has no runs
+        with_redis(own_redis.url, claimed)
 
 
 def test_a_password_is_wanted_checked_and_never_shown(redis_server: RedisServer) -> None:

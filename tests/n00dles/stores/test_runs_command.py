@@ -15,6 +15,7 @@ import pytest
 from n00dles import PipelineFailure, agent, arun, asubmit, pipeline
 from n00dles.cli import main
 from n00dles.stores import open_store
+from tests.n00dles.stores.postgres_server import Postgres
 
 failures: list[str] = []
 
@@ -66,6 +67,32 @@ async def fill(url: str) -> Any:
             await arun(ARTICLE, run_id="failed", store=store, topic="noodles")
     await store.aclose()
     return store
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["list"],
+        ["show", "r"],
+        ["delete", "r", "--yes"],
+        ["prune"],
+        ["prune", "--dry-run"],
+        ["resume", "r", f"{__file__}:ARTICLE", "--wait", "1"],
+    ],
+)
+def test_a_schema_that_is_mistyped_is_told_and_is_not_made(
+    command: list[str], postgres: Postgres, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema = f"mistyped-{uuid.uuid4().hex}"
+
+    code = main(["runs", *command, "--store", postgres.url(schema)])
+
+    made = postgres.execute("SELECT nspname FROM pg_namespace")
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (2, "")
+    assert f"there is no store in the schema '{schema}' (?schema=) of the database 'postgresql://" in captured.err
+    assert "Name the store of your runs with --store" in captured.err
+    assert (schema,) not in made
 
 
 def shown(url: str, run_id: str, capsys: pytest.CaptureFixture[str]) -> str:
