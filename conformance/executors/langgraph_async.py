@@ -1,4 +1,4 @@
-"""LangGraph: a StateGraph with its SqliteSaver, durability="async", which is the default.
+"""LangGraph, async: a StateGraph with its SqliteSaver, durability="async", which is the default.
 
 As `langgraph_sqlite`, but that changes are persisted while the next step executes. The documentation says so, and that
 a process which dies may not have written them.

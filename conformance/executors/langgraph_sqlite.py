@@ -1,4 +1,4 @@
-"""LangGraph: a StateGraph with its SqliteSaver, durability="sync".
+"""LangGraph, sync: a StateGraph with its SqliteSaver, durability="sync".
 
 Resumed as its documentation says (https://docs.langchain.com/oss/python/langgraph/durable-execution): the graph is
 invoked with `None` and the same thread id. "sync" is the mode whose changes are persisted before the next step starts;

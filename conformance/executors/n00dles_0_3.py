@@ -1,4 +1,4 @@
-"""n00dles 0.3: the published release, with its SQLiteStateStore.
+"""get-n00dles: its published release 0.3, with its SQLiteStateStore.
 
 Its `PipelineExecutor` resumes a run from its last checkpoint if the store has its id. It shares the import name of this
 project, so it lives in an interpreter of its own; `n00dles_0_3_program` is what is run there.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ PASS stands for scenarios that could have broken the clause. NOT RUN is what thi
 what could not happen in this pipeline."""
 
 
+_CLAUSES = "../../docs/reference/executor-clauses.md"
+_URL = re.compile(r"https://[^\s)]+")
 _NOT_TRIED = ("NOT RUN", "NOT APPLICABLE")
 
 
@@ -38,18 +41,29 @@ def page(results: Mapping[str, Mapping[str, Any]]) -> str:
 def _table(results: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     tried = {name: found for name, found in results.items() if "error" not in found}
     titles = {clause["clause"]: clause["title"] for found in tried.values() for clause in found["clauses"]}
-    yield f"| clause | {' | '.join(f'[{_title(found)}](#{name})' for name, found in tried.items())} |"
+    headings = [f"[{_title(found)}](#{_anchor(found['title'])})" for found in tried.values()]
+    yield f"| clause | {' | '.join(headings)} |"
     yield f"|---|{'---|' * len(tried)}"
     for clause in sorted(titles):
-        cells = [_cell(name, next(c for c in f["clauses"] if c["clause"] == clause)) for name, f in tried.items()]
-        yield f"| {clause} | {' | '.join(cells)} |"
+        cells = [_cell(next(c for c in f["clauses"] if c["clause"] == clause), f["title"]) for f in tried.values()]
+        yield f"| [{clause}]({_CLAUSES}#{clause.lower()}) | {' | '.join(cells)} |"
     kills = [f"{found['killed']} of {found['scenarios']}" for found in tried.values()]
     yield f"| killed by SIGKILL | {' | '.join(kills)} |"
 
 
-def _cell(name: str, clause: Mapping[str, Any]) -> str:
-    anchor = f"{name}-not-tried" if clause["verdict"] in _NOT_TRIED else f"{name}-{clause['clause']}"
-    return f"[{clause['verdict']}](#{anchor.lower()})"
+def _cell(clause: Mapping[str, Any], title: str) -> str:
+    heading = _rest(title) if clause["verdict"] in _NOT_TRIED else f"{title} {clause['clause']}"
+    shown = "**FAIL**" if clause["verdict"] == "FAIL" else clause["verdict"]
+    return f"[{shown}](#{_anchor(heading)})"
+
+
+def _rest(title: str) -> str:
+    return f"{title}, not tried"
+
+
+def _anchor(heading: str) -> str:
+    """Return the anchor of a heading, as a code host and the site make it."""
+    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-").lower()
 
 
 def _title(found: Mapping[str, Any]) -> str:
@@ -57,27 +71,27 @@ def _title(found: Mapping[str, Any]) -> str:
 
 
 def _section(name: str, found: Mapping[str, Any]) -> str:
-    # The headings are what a code host and the site make the same anchors of.
     if "error" in found:
         return f"## {name}\n\nNOT RUN: {found['error']}"
+    title = found["title"]
     package = f"{found['package']} {found['version']}, " if found["package"] else ""
     tried = [clause for clause in found["clauses"] if clause["verdict"] not in _NOT_TRIED]
     others = [clause for clause in found["clauses"] if clause["verdict"] in _NOT_TRIED]
     parts = [
-        f"## {name}",
-        found["about"],
+        f"## {title}",
+        _URL.sub(r"<\g<0>>", found["about"]),
         f"{package}{found['points']} points, {found['scenarios']} scenarios in {found['seconds']} s.",
         "\n".join(f"- {note}" for note in found["notes"]),
-        *(_story(name, clause, found["confirmations"]) for clause in tried),
-        f"### {name} not tried",
+        *(_story(title, clause, found["confirmations"]) for clause in tried),
+        f"### {_rest(title)}",
         "\n".join(f"- {c['clause']} {c['verdict']} ({c['title']}): {c['reason']}" for c in others),
     ]
     return "\n\n".join(filter(None, parts))
 
 
-def _story(name: str, clause: Mapping[str, Any], confirmations: list[Mapping[str, Any]]) -> str:
+def _story(title: str, clause: Mapping[str, Any], confirmations: list[Mapping[str, Any]]) -> str:
     told = [f"{clause['verdict']}: {clause['title']}", f"{clause['scenarios']} scenarios", clause["reason"]]
-    parts = [f"### {name} {clause['clause']}", "; ".join(filter(None, told))]
+    parts = [f"### {title} {clause['clause']}", "; ".join(filter(None, told))]
     for finding in clause["findings"]:
         lines = [finding["message"], *finding["story"]]
         parts.append("\n".join(["```text", *(part for line in lines for part in line.splitlines()), "```"]))

@@ -3,8 +3,9 @@
 Each subject, a published store behind an adapter in `conformance/backends`, is installed into an environment of its own
 under `build/field-trial`, meets all clauses of the suite, and what was found there is shown once more by a script that
 uses only the subject's own interface. The results are written to `conformance/results/field-trial`, the table to
-`conformance/results/field-trial.md`. A level that is through is not checked again: an interrupted trial goes on where
-it was: `--again` checks it anew, `--fresh` also installs the newest versions.
+`conformance/results/field-trial.md`, and in short to `README.md`; `--pages` writes these anew, and tries nothing. A
+level that is through is not checked again, and an interrupted trial goes on where it was: `--again` checks it anew,
+`--fresh` also installs the newest versions.
 
 Ends with 1 if a confirmation did not show its finding, or if a subject could not be tried that should have been.
 """
@@ -24,11 +25,13 @@ from n00dles_testing.exits import INTERRUPTED
 from .checking import CheckError, check, kept
 from .confirming import Confirmation, confirmed
 from .environments import InstallError, prepared
-from .page import FOLDER, TABLE, pages
+from .matrix import FOLDER, in_readme
+from .page import TABLE, pages
 from .results import failed_before, read_all, trimmed, word, write
 from .subjects import ROOT, Subject, subjects
 
 RESULTS = ROOT / "conformance" / "results"
+README = ROOT / "README.md"
 WORK = ROOT / "build" / "field-trial"
 
 Trial = Callable[[Subject, argparse.Namespace], dict[str, Any]]
@@ -45,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, try_one: Trial | None = None) -
     folder = options.results / FOLDER
     ok = True
     try:
-        for number, subject in enumerate(chosen, 1):
+        for number, subject in enumerate([] if options.pages else chosen, 1):
             _tell(f"[{number}/{len(chosen)}] {subject.name}: {subject.title}")
             content = (try_one or _tried)(subject, options)
             write(folder, content)
@@ -53,8 +56,12 @@ def main(arguments: Sequence[str] | None = None, try_one: Trial | None = None) -
     except KeyboardInterrupt:
         print("interrupted; the next trial goes on here", file=sys.stderr)
         return INTERRUPTED
-    pages(options.results, read_all(folder))
+    told = read_all(folder)
+    pages(options.results, told)
     _tell(f"written to {options.results / TABLE}")
+    if options.results == RESULTS:
+        README.write_text(in_readme(README.read_text("utf-8"), told), "utf-8")
+        _tell(f"and, in short, to {README}")
     return 0 if ok else 1
 
 
@@ -120,6 +127,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         help="only the clauses of this level; may be repeated",
     )
     parser.add_argument("--confirm", action="store_true", help="check nothing, and run only the scripts")
+    parser.add_argument("--pages", action="store_true", help="try nothing, and write the pages anew")
     parser.add_argument("--again", action="store_true", help="check what has been checked already, too")
     parser.add_argument("--fresh", action="store_true", help="install the newest versions")
     parser.add_argument("--seed", type=int, default=0, help="of the values that are drawn; 0 by default")

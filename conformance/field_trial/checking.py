@@ -88,8 +88,9 @@ def _file(subject: Subject, work: Path) -> Path:
 
 
 def _digest(subject: Subject) -> str:
-    """Return a digest of all that the adapter runs: its own file, and what it imports from beside it."""
-    texts = [ast.dump(ast.Module(list(_run(path)), [])) for path in _files(subject.path)]
+    """Return a digest of what the adapter runs: its own file, what it imports from beside it, and a store of ours."""
+    ours = sorted((ROOT / "n00dles").rglob("*.py")) if subject.is_ours else []
+    texts = [ast.dump(ast.Module(list(_run(path)), [])) for path in (*_files(subject.path), *ours)]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 

@@ -50,12 +50,20 @@ def prepared(subject: Subject, work: Path, *, fresh: bool = False) -> Environmen
             return Environment(folder, noted["versions"])
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, symlinks=True)
-    _install(folder, "--editable", str(ROOT), *subject.packages, *_server(subject))
+    _install(folder, *_packages(subject), *_server(subject))
     if subject.published_apart:
         _install(folder, "--no-deps", "--target", str(folder / APART), *subject.published_apart)
     versions = _versions(folder, subject)
     stamp.write_text(json.dumps({"asked": asked, "versions": versions}), "utf-8")
     return Environment(folder, versions)
+
+
+def _packages(subject: Subject) -> list[str]:
+    """Return what pip gets: ours is this checkout, with the extras that a store of ours names."""
+    if subject.is_ours:
+        (package,) = subject.packages
+        return ["--editable", f"{ROOT}{package.removeprefix('n00dles-testing')}"]
+    return ["--editable", str(ROOT), *subject.packages]
 
 
 def _server(subject: Subject) -> list[str]:

@@ -1,22 +1,26 @@
-"""The table of the field trial, and a page of stories for each subject, as Markdown."""
+"""The table of the field trial, and a page of stories for each subject, as Markdown. Each cell leads to its story."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from n00dles_testing.conformance.contract import LEVELS, level_title
 from n00dles_testing.conformance.grade import spans
+from n00dles_testing.conformance.sentences import SENTENCES
 from n00dles_testing.report.json_file import write_whole
 
-from .results import BY_HAND, CLAUSES, FAILS, NOT_TRIED, word
+from .matrix import FOLDER, PASSED, SET_ASIDE, UNTRIED, anchor, grid, link, place, short, words
+from .results import BY_HAND, CLAUSES, NOT_TRIED, word
 
-__all__ = ["FOLDER", "TABLE", "pages"]
+__all__ = ["TABLE", "pages"]
 
 TABLE = "field-trial.md"
-FOLDER = "field-trial"
-_BACKENDS = "../../conformance/backends"
+_URL = re.compile(r"https://[^\s),]+")
+_NOBODY = "·"
+_CONTRACT = "../../../docs/reference/contract.md"
 
 
 def pages(results: Path, subjects: Sequence[Mapping[str, Any]]) -> list[Path]:
@@ -33,12 +37,17 @@ def _table_page(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
     tried = [each for each in subjects if each["results"]]
     not_tried = [each for each in subjects if not each["results"]]
     return [
-        "# The field trial: the suite on the stores of others",
+        "# The field trial: the suite on published stores",
         "",
         "Made by `make field-trial`. Each subject is a published package, at the newest version that pip finds, used",
-        "as its own documentation recommends, behind [an adapter](../backends) of three methods.",
+        "as its own documentation recommends, behind [an adapter](../backends) of three methods. The stores of",
+        "`n00dles` are those of this project.",
         "",
-        "| in the table | means |",
+        *short(tried),
+        "",
+        "Each cell leads to its story. Below is a table for each level, with a column for each clause.",
+        "",
+        "| in the tables | means |",
         "|---|---|",
         "| pass | the clause was tried, and held |",
         "| **fails** | it was broken, the subject promises it, and a script that uses only the subject's own interface "
@@ -47,90 +56,73 @@ def _table_page(subjects: Sequence[Mapping[str, Any]]) -> list[str]:
         "| fails? | it was broken, and no such script confirms it yet |",
         "| gap | a known gap: it was broken, but the subject neither promises it nor offers anything to build it on |",
         "| – | it does not apply, as a probe has shown |",
-        "| not run | it could not be tried; the page of the subject says why |",
-        "| (empty) | nobody has tried it yet |",
+        "| unknown | it was tried, and could not be told; the story says why |",
+        "| not run | it could not be tried; the story says why |",
+        f"| {_NOBODY} | nobody has tried it yet |",
         "",
         "A gap is no fault of the subject. It says what an executor that stands on it has to do by itself, or to do "
         "without.",
-        "",
-        *_grid(
-            ("subject", "version", "breaks", "gaps"),
-            [
-                (
-                    _link(each),
-                    _version(each),
-                    _linked(each, FAILS, BY_HAND),
-                    f"{sum(word(result, each) == 'gap' for result in each['results'])}",
-                )
-                for each in tried
-            ],
-        ),
-        *(["", "Not run:", ""] if not_tried else []),
-        *(f"- {_link(each)}: {each['not_run']}" for each in not_tried),
+        *(["", "## Not run", ""] if not_tried else []),
+        *(f"- {link(each)}: {each['not_run']}" for each in not_tried),
         *(line for level in LEVELS for line in _level(level, tried)),
     ]
 
 
 def _level(level: int, subjects: Sequence[Mapping[str, Any]]) -> list[str]:
     clauses = LEVELS[level][1]
-    rows = [(_link(each), *(_cell(each, clause) for clause in clauses)) for each in subjects]
     title = level_title(level)
-    contract = "../../docs/reference/contract.md"
-    return [
-        "",
-        f"## {title[:1].upper()}{title[1:]}",
-        "",
-        f"What each clause says: [the contract]({contract}).",
-        "",
-        *_grid(("subject", *clauses), rows),
+    headings = [f"[{clause}](../../docs/reference/contract.md#{clause.lower()})" for clause in clauses]
+    rows = [
+        (
+            link(each),
+            *(f"[{said or _NOBODY}]({place(each, clause)})" for clause, said in words(each, clauses).items()),
+        )
+        for each in subjects
     ]
-
-
-def _cell(subject: Mapping[str, Any], clause: str) -> str:
-    result = next((each for each in subject["results"] if each["clause"] == clause), None)
-    if result is None:
-        return ""
-    told = word(result, subject)
-    return told if told in ("pass", "–") else f"[{told}]({FOLDER}/{subject['subject']}.md#{clause.lower()})"
-
-
-def _linked(subject: Mapping[str, Any], *wanted: str) -> str:
-    clauses = [each["clause"] for each in subject["results"] if word(each, subject) in wanted]
-    return ", ".join(f"[{each}]({FOLDER}/{subject['subject']}.md#{each.lower()})" for each in clauses)
-
-
-def _link(subject: Mapping[str, Any]) -> str:
-    return f"[{subject['title']}]({FOLDER}/{subject['subject']}.md)"
-
-
-def _version(subject: Mapping[str, Any]) -> str:
-    """Return the version of the subject itself, the first of its packages."""
-    name, version = next(iter(subject["versions"].items()))
-    return f"Python {version}" if name == "python" else version
+    return ["", f"## {title[:1].upper()}{title[1:]}", "", *grid(("store", *headings), rows)]
 
 
 def _subject_page(subject: Mapping[str, Any]) -> list[str]:
+    about = _URL.sub(r"<\g<0>>", subject["about"])
     if not subject["results"]:
-        return [f"# {subject['title']}", "", subject["about"], "", f"NOT RUN: {subject['not_run']}"]
+        return [f"# {subject['title']}", "", about, "", f"NOT RUN: {subject['not_run']}"]
     versions = ", ".join(f"{name} {version}" for name, version in subject["versions"].items())
-    passed = [each["clause"] for each in subject["results"] if each["verdict"] == "PASS"]
-    aside = [each["clause"] for each in subject["results"] if each["verdict"] == "NOT APPLICABLE"]
-    tried = {each["clause"] for each in subject["results"] if each["verdict"] != NOT_TRIED}
-    untried = [clause for clause in CLAUSES if clause not in tried]
+    rest = _rest(subject)
     return [
         f"# {subject['title']}",
         "",
-        subject["about"],
+        about,
         "",
         f"{_checked(subject)}: {versions}. "
         f"The adapter is [`{subject['subject']}.py`](../../backends/{subject['subject']}.py).",
         "",
-        f"Passed: {spans(passed) or 'nothing'}.{f' Do not apply: {spans(aside)}.' if aside else ''}"
-        f"{f' Not tried yet: {spans(untried)}.' if untried else ''}",
+        " ".join(f"[{heading}](#{anchor(heading)}): {spans(results)}." for heading, results in rest.items()),
         "",
         *_confirmations(subject),
         *(line for each in subject["results"] for line in _story(each, subject)),
+        *(line for heading, results in rest.items() for line in _section(heading, results)),
     ]
+
+
+def _rest(subject: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """Return the clauses that have no story of their own, by the section that tells of them, each with a remark."""
+    found = {each["clause"]: each for each in subject["results"]}
+    rest: dict[str, dict[str, str]] = {PASSED: {}, SET_ASIDE: {}, UNTRIED: {}}
+    for clause, said in words(subject, CLAUSES).items():
+        if said == "pass":
+            rest[PASSED][clause] = str(found[clause]["scenarios"])
+        elif said == "–":
+            rest[SET_ASIDE][clause] = _escaped(found[clause]["reason"])
+        elif not said:
+            rest[UNTRIED][clause] = ""
+    return {heading: results for heading, results in rest.items() if results}
+
+
+def _section(heading: str, results: Mapping[str, str]) -> list[str]:
+    remark = {PASSED: ["scenarios"], SET_ASIDE: ["as a probe has shown"], UNTRIED: []}[heading]
+    rows = [(f"[{each}]({_CONTRACT}#{each.lower()})", SENTENCES[each], told) for each, told in results.items()]
+    width = 2 + len(remark)
+    return [f"## {heading}", "", *grid(("clause", "what it says", *remark), (row[:width] for row in rows)), ""]
 
 
 def _checked(subject: Mapping[str, Any]) -> str:
@@ -150,7 +142,7 @@ def _confirmations(subject: Mapping[str, Any]) -> list[str]:
         )
         for each in subject["confirmations"]
     ]
-    return ["## Shown without the suite", "", *_grid(("clause", "script", "what it says"), shown), ""]
+    return ["## Shown without the suite", "", *grid(("clause", "script", "what it says"), shown), ""]
 
 
 def _story(result: Mapping[str, Any], subject: Mapping[str, Any]) -> list[str]:
@@ -173,11 +165,6 @@ def _story(result: Mapping[str, Any], subject: Mapping[str, Any]) -> list[str]:
     again = next((each["replay"] for each in result["findings"] if each["replay"]), "")
     more = f" {result['more']} more of it." if result["more"] else ""
     return [*lines, f"Again: `{again}`.{more}", ""] if again else lines
-
-
-def _grid(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    headings = list(headings)
-    return [f"| {' | '.join(headings)} |", "|" + "---|" * len(headings), *(f"| {' | '.join(row)} |" for row in rows)]
 
 
 def _escaped(text: str) -> str:

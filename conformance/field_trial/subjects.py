@@ -16,12 +16,13 @@ BACKENDS = ROOT / "conformance" / "backends"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subject:
-    """One published store.
+    """One published store, or one of ours.
 
     `packages` is what pip installs, the subject first; empty if it comes with Python. `published_apart` are packages
     that would take the place of ours, and are installed into a folder of their own. `server` is what the check starts
     for it. `gaps` says of a clause why the subject neither promises it nor gives an adapter anything to build it on.
-    `not_run` says why it cannot be checked at all. `about` is the docstring of the adapter.
+    `not_run` says why it cannot be checked at all. `is_ours` says that it belongs to this project. `about` is the
+    docstring of the adapter.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Subject:
     server: str | None = None
     gaps: Mapping[str, str] = ()  # type: ignore[assignment]
     not_run: str = ""
+    is_ours: bool = False
 
     @property
     def path(self) -> Path:
@@ -54,8 +56,9 @@ class Subject:
 
 
 def subjects() -> list[Subject]:
-    """Return all of them, by name."""
-    return [_read(path.stem) for path in sorted(BACKENDS.glob("*.py")) if _has_a_factory(path)]
+    """Return all of them, ours first, by name."""
+    found = [_read(path.stem) for path in sorted(BACKENDS.glob("*.py")) if _has_a_factory(path)]
+    return sorted(found, key=lambda each: not each.is_ours)
 
 
 def _has_a_factory(path: Path) -> bool:
@@ -73,4 +76,5 @@ def _read(name: str) -> Subject:
         server=module.SERVER,
         gaps=dict(module.GAPS),
         not_run=getattr(module, "NOT_RUN", ""),
+        is_ours=getattr(module, "IS_OURS", False),
     )

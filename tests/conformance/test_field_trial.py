@@ -6,7 +6,6 @@ import argparse
 import importlib
 import importlib.util
 import json
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,14 @@ from conformance.field_trial import __main__ as command
 from conformance.field_trial import checking, confirming
 from conformance.field_trial import subjects as found_in
 from conformance.field_trial.environments import Environment
-from conformance.field_trial.page import FOLDER, TABLE, pages
+from conformance.field_trial.matrix import FOLDER, short
+from conformance.field_trial.page import TABLE, pages
 from conformance.field_trial.results import CLAUSES, failed_before, read_all, trimmed, word
-from conformance.field_trial.subjects import BACKENDS, ROOT, Subject, subjects
+from conformance.field_trial.subjects import BACKENDS, Subject, subjects
 from n00dles import PipelineContext, StaleContextError
 from n00dles_testing.conformance.contract import LEVELS
 
 SUBJECTS = {each.name: each for each in subjects()}
-LINK = re.compile(r"\]\(([^)#:\s]+)(?:#([^)\s]+))?\)")
 INSTALLED = [name for name in ("lmdb", "duckdb", "fsspec", "shelve") if importlib.util.find_spec(name)]
 
 
@@ -45,7 +44,8 @@ def kept(name: str, *results: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("subject", SUBJECTS.values(), ids=SUBJECTS)
 def test_an_adapter_says_what_it_follows_and_what_is_installed(subject: Subject) -> None:
-    assert "https://" in subject.about, "the page of the documentation that it follows"
+    page = "`docs/" if subject.is_ours else "https://"
+    assert page in subject.about, "the page of the documentation that it follows"
     assert set(subject.gaps) <= set(CLAUSES)
     assert all(subject.gaps.values()), "each with the reason"
     assert subject.server in (None, "postgres", "valkey")
@@ -130,24 +130,42 @@ def test_each_cell_leads_to_its_story_and_what_was_not_run_is_told(tmp_path: Pat
     table, page, other = pages(tmp_path, [tried, not_run])
 
     text = table.read_text("utf-8")
-    assert f"[fails?]({FOLDER}/lmdb.md#s05)" in text
+    for cell in ("[fails?]({}#s05)", "[gap]({}#s10)", "[pass]({}#passed)", "[·]({}#not-tried-yet)"):
+        assert f" {cell.format(f'{FOLDER}/lmdb.md')} |" in text
     assert f"- [diskcache]({FOLDER}/diskcache.md): there is no such package" in text
     assert '<a id="s05"></a>\n\n## S05: what it says\n' in page.read_text("utf-8")
     assert "Known gap: LMDB keeps no checksums." in page.read_text("utf-8")
-    assert "Passed: S01. Not tried yet: S02–S04, S06–S09, S11–S18, C01–C06," in page.read_text("utf-8")
+    assert (
+        "[Passed](#passed): S01. [Not tried yet](#not-tried-yet): S02–S04, S06–S09, S11–S18, C01–C06,"
+        in page.read_text("utf-8")
+    )
     assert "NOT RUN: there is no such package" in other.read_text("utf-8")
 
 
-def test_the_links_of_the_published_table_and_its_pages_lead_somewhere() -> None:
-    published = [command.RESULTS / TABLE, ROOT / "docs" / "track-record.md", *(command.RESULTS / FOLDER).glob("*.md")]
-    links = [(page, *link) for page in published for link in LINK.findall(page.read_text("utf-8"))]
+@pytest.mark.parametrize(
+    ("level", "results", "cell"),
+    [
+        (3, [("P01", "PASS"), ("P02", "PASS"), ("P03", "PASS")], "[pass](lmdb.md#passed)"),
+        (3, [("P01", "PASS"), ("P02", "NOT APPLICABLE"), ("P03", "PASS")], "[pass](lmdb.md#passed)"),
+        (3, [(each, "NOT APPLICABLE") for each in ("P01", "P02", "P03")], "[–](lmdb.md#does-not-apply)"),
+        (3, [], "[not tried](lmdb.md#not-tried-yet)"),
+        (3, [("P01", "PASS")], "[1 pass](lmdb.md#passed), [2 not tried](lmdb.md#not-tried-yet)"),
+        (3, [("P01", "FAIL"), ("P02", "UNKNOWN"), ("P03", "NOT RUN")],
+         "fails? [P01](lmdb.md#p01), unknown [P02](lmdb.md#p02), not run [P03](lmdb.md#p03)"),
+        (2, [("C01", "PASS")],
+         "**fails** [C06](lmdb.md#c06), [1 pass](lmdb.md#passed), [4 not tried](lmdb.md#not-tried-yet)"),
+        (1, [("S07", "FAIL"), ("S10", "FAIL")], "[2 gaps](lmdb.md#s07), [16 not tried](lmdb.md#not-tried-yet)"),
+    ],
+)  # fmt: skip
+def test_a_level_in_short_names_what_fails_and_counts_the_rest(
+    level: int, results: list[tuple[str, str]], cell: str
+) -> None:
+    shown = [confirming.Confirmation("C06", "lmdb_C06.py", True, "seen")]
+    found = checking.Checked(0, "", 1.0, {each: result(each, of) for each, of in results})
 
-    assert len(links) > 50
-    for page, path, anchor in links:
-        target = page.parent / path
-        assert target.exists(), f"{page.name}: {path}"
-        is_story = anchor and target.parent.name == FOLDER
-        assert not is_story or f'<a id="{anchor}"></a>' in target.read_text("utf-8"), f"{page.name}: {path}#{anchor}"
+    row = short([trimmed(SUBJECTS["lmdb"], found, {"lmdb": "3.0.0"}, shown)])[-1]
+
+    assert row.strip("| ").split(" | ")[level].replace(f"{FOLDER}/", "") == cell
 
 
 def test_the_published_pages_are_what_the_published_results_say(tmp_path: Path) -> None:
@@ -187,6 +205,20 @@ def test_what_is_said_of_a_subject_is_no_change_of_its_adapter(tmp_path: Path, m
     assert digest('"""A store."""\nGAPS = {}\nROOM = 2\n') != first
 
 
+def test_a_change_of_a_store_of_ours_has_it_checked_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checking, "ROOT", tmp_path)
+    source = tmp_path / "n00dles" / "stores.py"
+    source.parent.mkdir()
+    subject = SUBJECTS["n00dles_sqlite"]
+
+    def digest(text: str) -> str:
+        source.write_text(text, encoding="utf-8")
+        return checking._digest(subject)
+
+    assert digest("SYNC = True\n") == digest("SYNC = True  # always\n")
+    assert digest("SYNC = True\n") != digest("SYNC = False\n")
+
+
 def test_a_confirmation_is_what_a_script_has_seen_and_no_crash_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +256,7 @@ def test_the_command_writes_the_table_of_all_and_fails_where_a_subject_was_not_t
     said = capsys.readouterr()
     assert "[1/1] duckdb: DuckDB" in said.out
     assert "NOT RUN: there is no such package" in said.out
-    assert "no subject is called sqlite4; there are diskcache, django_cache, duckdb" in said.err
+    assert "no subject is called sqlite4; there are n00dles_memory, n00dles_postgres" in said.err
     text = (tmp_path / TABLE).read_text("utf-8")
     assert "[DuckDB](field-trial/duckdb.md)" in text
     assert "[LMDB](field-trial/lmdb.md): there is no such package" in text

@@ -131,14 +131,20 @@ def test_what_a_subject_does_not_promise_is_no_fault() -> None:
     ]
 
 
+def test_no_two_subjects_have_one_title() -> None:
+    titles = [subject.title for subject in subjects()]
+
+    assert sorted(set(titles)) == sorted(titles)
+
+
 def test_the_page_links_each_cell_to_its_story() -> None:
     shown = page({"loop": found(), "lost": {"error": "pip said no"}})
 
     assert "| clause | [Loop 1.2](#loop) |" in shown
-    assert "| E02 | [FAIL](#loop-e02) |" in shown
-    assert "### loop E02\n\nFAIL: title of E02" in shown
-    assert "| E06 | [NOT APPLICABLE](#loop-not-tried) |" in shown
-    assert "### loop not tried\n\n- E03 NOT APPLICABLE" in shown
+    assert "| [E02](../../docs/reference/executor-clauses.md#e02) | [**FAIL**](#loop-e02) |" in shown
+    assert "### Loop E02\n\nFAIL: title of E02" in shown
+    assert " | [NOT APPLICABLE](#loop-not-tried) |" in shown
+    assert "### Loop, not tried\n\n- E03 NOT APPLICABLE" in shown
     assert "`facts` was called again in life 2." in shown
     assert "NOT RUN: pip said no" in shown
 
@@ -163,7 +169,7 @@ def test_results_are_kept_and_replaced_one_by_one(tmp_path: Path) -> None:
     assert main(["--subject", "nobody", "--results", str(tmp_path)], try_one) == 2
 
     assert list(json.loads((tmp_path / "executors.json").read_text())) == ["burr_sqlite", "plain_loop"]
-    assert "[A plain loop 1.2](#plain_loop)" in (tmp_path / "executors.md").read_text()
+    assert "[A plain loop 1.2](#a-plain-loop)" in (tmp_path / "executors.md").read_text()
 
 
 def test_the_subject_that_needs_no_package_passes() -> None:
