@@ -22,6 +22,7 @@ root_doc = "docs/index"
 include_patterns = ["docs/**.md", "conformance/README.md", "conformance/results/**.md", "CHANGELOG.md"]
 nitpicky = True
 myst_heading_anchors = 3
+myst_enable_extensions = ["html_image"]  # an <img> that a page needs for its width is an image as any other
 sys.path.insert(0, str(Path(__file__).parent))
 myst_heading_slug_func = "anchors.anchor"  # by its name: Sphinx keeps its settings in a file, and no function in that
 copybutton_prompt_text = "$ "
@@ -29,11 +30,12 @@ copybutton_line_continuation_character = "\\"
 
 html_theme = "furo"
 html_title = "n00dles-testing"
-html_static_path = ["site"]
+html_static_path = ["site/site.css"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "forward.html"}
 templates_path = ["site"]
 html_copy_source = False
+html_use_index = False
 html_show_copyright = False
 
 _SECTIONS = {
@@ -69,14 +71,14 @@ def navigation(name: str, text: str) -> str:
         if pages:
             parts[number] += _contents(pages, part if is_front else "")
     if not seen:
-        parts.append("\n```{toctree}\n:glob:\n\n*\n```\n")
+        parts.append("\n```{toctree}\n:glob:\n:maxdepth: 1\n\n*\n```\n")
     return "\n".join(parts)
 
 
 def _is_below(name: str, page: str) -> bool:
     folder = str(PurePosixPath(page).parent)
     if name == root_doc:
-        return page in _SECTIONS or folder not in _SECTIONS.values()
+        return _SECTIONS.get(page) == folder or folder not in _SECTIONS.values()
     return page not in _SECTIONS and folder == _SECTIONS[name]
 
 

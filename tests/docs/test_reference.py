@@ -63,6 +63,12 @@ def test_each_clause_of_a_store_says_how_to_mend_it(name: str) -> None:
     assert [id_ for id_ in stores if "\n**Fix:** " not in sections[id_]] == []
 
 
+def test_the_page_on_checking_a_store_has_every_clause_in_order() -> None:
+    text = (ROOT / "docs" / "how-to" / "check-a-store.md").read_text(encoding="utf-8")
+
+    assert re.findall(r"(?m)^\| ([SCPW]\d\d) \| \S", text) == [id_ for _, ids in LEVELS.values() for id_ in ids]
+
+
 def test_the_reference_names_every_verdict() -> None:
     text = (ROOT / "docs" / "reference" / "verdicts.md").read_text(encoding="utf-8")
 

@@ -51,7 +51,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
 def test_each_fault_is_named_and_fails_the_build(tmp_path: Path) -> None:
     faults = {
         "docs/index.md": FRONT + "- [missing](missing.md)\n",
-        "docs/one.md": "# One\n\n[a link](gone.md), [an anchor](#nowhere)\n",
+        "docs/one.md": '# One\n\n[a link](gone.md), [an anchor](#nowhere)\n\n<img src="gone.png" alt="it">\n',
         "docs/forgotten.md": "# Forgotten\n",
     }
     for name, text in faults.items():
@@ -63,7 +63,13 @@ def test_each_fault_is_named_and_fails_the_build(tmp_path: Path) -> None:
 
     assert done.returncode != 0
     complaints = [line for line in done.stderr.splitlines() if "WARNING" in line]
-    for fault in ("'gone.md'", "'nowhere'", "'docs/missing'", "forgotten.md: WARNING: document isn't included"):
+    for fault in (
+        "'gone.md'",
+        "'nowhere'",
+        "gone.png",
+        "'docs/missing'",
+        "forgotten.md: WARNING: document isn't included",
+    ):
         assert any(fault in complaint for complaint in complaints), done.stderr
 
 
@@ -71,6 +77,12 @@ def test_the_sidebar_has_the_sections_and_what_lies_in_none_of_their_folders() -
     text = "[intro](design.md)\n\n## A\n\n[x](how-to/stores.md) [y](how-to/check-a-store.md) [z](design.md#a)\n"
 
     assert navigation("docs/index", text) == ["docs/how-to/stores", "docs/design"]
+
+
+def test_the_sidebar_has_a_section_that_belongs_to_another_only_there() -> None:
+    text = "## A\n\n[the matrix](../conformance/results/field-trial.md) [all](../conformance/results/index.md)\n"
+
+    assert navigation("docs/index", text) == ["conformance/results/index"]
 
 
 def test_a_section_has_the_pages_of_its_own_folder_that_it_links_to_in_its_order() -> None:
