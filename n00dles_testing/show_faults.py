@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .conformance.disturbing import DisturbanceReport
+from .conformance.served import password_hidden
 from .conformance.tally import Tally
 from .report.escape import one_line
 from .report.terminal import StepDisplay, clause_line, print_findings, print_line, print_notes, print_table
@@ -40,7 +41,7 @@ class FaultsProgress:
     def started(self, clauses: Sequence[tuple[str, str]], note: str) -> None:
         """The store opens."""
         self._display.start(self._deeds)
-        self._display.say(Text(f"disturbing {one_line(self._target)}", "bold"))
+        self._display.say(Text(f"disturbing {one_line(password_hidden(self._target))}", "bold"))
         self._display.say(Text(one_line(note), "dim"))
 
     def clause_started(self, clause: str) -> None:

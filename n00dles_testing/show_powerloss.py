@@ -16,6 +16,7 @@ from .conformance.losing_power import LIMIT, PowerLossOfStore
 from .conformance.power_loss import FAILED_SYNC
 from .conformance.power_safe import REQUIRED, STRICTEST
 from .conformance.replay import powerloss_line
+from .conformance.served import password_hidden
 from .conformance.traced import token_of
 from .powerloss.brief import brief
 from .powerloss.exploring import HANGS
@@ -41,7 +42,7 @@ class PowerLossProgress:
         self._began = self._said_at = time.monotonic()
         self._done = self._tried = 0
         self._of_model = ("", 0)
-        display.say(Text(f"cutting the power under {one_line(target)}", "bold"))
+        display.say(Text(f"cutting the power under {one_line(password_hidden(target))}", "bold"))
         display.start(len(self._models) * budget)
 
     def on_state(self, model: str, tried: int) -> None:

@@ -14,6 +14,7 @@ from .left_by_a_kill import DELETED_AFTER_A_KILL
 from .progress import Progress
 from .registry import select
 from .runner import DEFAULT_LIMIT, open_runner
+from .served import password_hidden
 from .tally import Tally
 
 __all__ = ["BUDGET", "HOWS", "DisturbanceReport", "deeds_of", "disturb_store"]
@@ -105,4 +106,4 @@ def disturb_store(
         results = runner.run(clauses, most=budget, seconds=_SECONDS)
         notes = (runner.note, *runner.notes())
     seconds = time.monotonic() - started
-    return DisturbanceReport(target, tuple(results), tuple(tallies), notes, seed, budget, seconds)
+    return DisturbanceReport(password_hidden(target), tuple(results), tuple(tallies), notes, seed, budget, seconds)

@@ -18,7 +18,7 @@ from .power_safe import REQUIRED
 from .power_workload import Workload, everything_once, saved_again
 from .processes import HelperProcess, OtherProcess, describe_exit
 from .runner import DEFAULT_LIMIT, open_runner
-from .served import is_served
+from .served import is_served, password_hidden
 from .target import Workspace
 from .traced import tracing_here
 
@@ -144,7 +144,7 @@ def lose_power_of(
     `ConfigurationError` if the target cannot be opened.
     """
     began = time.monotonic()
-    found = PowerLossOfStore(target, seed, budget, named=tuple(models), limit=limit)
+    found = PowerLossOfStore(password_hidden(target), seed, budget, named=tuple(models), limit=limit)
     with Workspace(target) as workspace:
         with open_runner(target, seed=seed, limit=max(limit, DEFAULT_LIMIT), folder=workspace.root) as runner:
             note, has_location = runner.note, runner.takes_location and not is_served(target)
@@ -157,7 +157,8 @@ def lose_power_of(
                 said |= _tried(_Asked(process, on_state), str(location), tuple(models), bounds)
         else:
             said["reason"] = (
-                "its runs lie with a server, and whether they survive a power loss is for that server"
+                "its runs lie with a server, and whether they survive a power loss is for that server; "
+                "docs/how-to/share-a-store.md says what it has to be told"
                 if is_served(target)
                 else "the target takes no location, so nobody knows where the store keeps its files"
             )

@@ -200,6 +200,20 @@ def test_a_store_that_cannot_be_opened_where_we_like_is_not_tried() -> None:
     assert "not tried: the target takes no location" in done.output
 
 
+def test_a_server_is_not_tried_and_its_password_is_in_no_report(tmp_path: Path) -> None:
+    reports = tmp_path / "r.json", tmp_path / "r.html"
+    url, options = "postgresql://app:s3cret@127.0.0.1:1/runs?timeout=0.1", ["--json", reports[0], "--html", reports[1]]
+
+    done = CliRunner().invoke(main, ["powerloss", url, *map(str, options)])
+
+    assert done.exit_code == 1
+    assert "cutting the power under postgresql://app:…@127.0.0.1:1/runs?timeout=0.1" in done.output
+    assert "its runs lie with a server" in done.output
+    assert "share-a-store.md says what it has to be told" in done.output
+    for text in (done.output, *(report.read_text() for report in reports)):
+        assert "s3cret" not in text
+
+
 def test_a_model_that_there_is_not_is_an_error_of_the_command_line() -> None:
     done = CliRunner().invoke(main, ["powerloss", "memory://", "--model", "fat32"])
 

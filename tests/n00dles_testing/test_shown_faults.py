@@ -7,7 +7,8 @@ import io
 from rich.console import Console
 
 from n00dles_testing.conformance.disturbing import DisturbanceReport
-from n00dles_testing.show_faults import print_report
+from n00dles_testing.report.terminal import StepDisplay
+from n00dles_testing.show_faults import FaultsProgress, print_report
 from n00dles_testing.verdicts import ClauseResult, Finding, Verdict
 
 NAME = "ab12" * 16
@@ -42,3 +43,12 @@ def test_a_long_name_of_a_file_is_shown_in_short() -> None:
 
     assert "write of ab12ab12….tmp" in text
     assert "more for the same reason" not in text
+
+
+def test_the_password_of_a_server_is_not_shown() -> None:
+    console = Console(file=io.StringIO(), width=200)
+
+    with StepDisplay(console, "calls of the store") as display:
+        FaultsProgress("redis://:s3cret@host:6379/0", display, 1).started((), "")
+
+    assert "disturbing redis://:…@host:6379/0" in console.file.getvalue()  # type: ignore[attr-defined]
