@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +98,14 @@ def _expect_two_files(json_file: Path | None, html_file: Path | None) -> None:
         raise click.UsageError(f"--json and --html both name {json_file}; one report would replace the other.")
 
 
+def _expect_one_kind_of_workers(options: Mapping[str, Any]) -> None:
+    """Raise `click.UsageError` if there are to be workers here, and those of a cluster."""
+    if options["dask"] is not None and options["workers"] is not None:
+        raise click.UsageError(
+            "--workers counts processes of this machine, and --dask has workers of its own; give one."
+        )
+
+
 @main.command(
     epilog=f"""\b
 Examples:
@@ -151,10 +160,13 @@ its own, which are removed at the end.
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    default=1,
-    show_default=True,
     metavar="N",
-    help="Check so many clauses at a time, each in a process of its own. The report is the same.",
+    help="Check so many clauses at a time, each in a process of its own. The report is the same. Default: 1.",
+)
+@click.option(
+    "--dask",
+    metavar="ADDRESS",
+    help="Have the clauses checked by the workers of a Dask cluster, as tcp://10.0.0.7:8786. Needs the extra dask.",
 )
 @click.option(
     "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list_clauses, help="List the clauses, and end."
@@ -179,6 +191,7 @@ def check(
     """
     from .command_check import run_check
 
+    _expect_one_kind_of_workers(said)
     _expect_two_files(json_file, html_file)
     options = {"clauses": clauses, "seed": seed, "limit": limit, **said}
     raise SystemExit(run_check(target, options, json_file=json_file, html_file=html_file))
@@ -469,10 +482,7 @@ def explore(
 
     from .command_explore import run_explore
 
-    if options["dask"] is not None and options["workers"] is not None:
-        raise click.UsageError(
-            "--workers counts processes of this machine, and --dask has workers of its own; give one."
-        )
+    _expect_one_kind_of_workers(options)
     try:
         inputs = read_inputs(typed, input_json)
     except InputSyntaxError as error:

@@ -16,13 +16,15 @@ from .conformance import CAPABILITIES, StoreReport, check_store, select
 from .conformance.claims import Claims
 from .conformance.gaps import judge_gaps
 from .conformance.grade import grade
+from .conformance.served import is_local, password_hidden
 from .exits import FAILED, INTERRUPTED, PASSED, UnusableError
 from .report.terminal import StepDisplay, console_for, print_notes
-from .show_check import WORK, CheckProgress, clause_list, print_interrupted, print_report
+from .show_check import CheckProgress, clause_list, print_interrupted, print_report
 from .terminated import ENDED, cleaning_up_at_sigterm
 
 __all__ = ["list_clauses", "run_check"]
 
+_BY_A_NAME = "name the server by a host that all of them can reach"
 _CLEANED_UP = "the store's processes are ended and the temporary folder is removed"
 
 
@@ -60,13 +62,14 @@ def run_check(
 
 
 def _checked(target: str, progress: CheckProgress, options: Mapping[str, Any]) -> StoreReport:
-    given = dict(options)
-    workers = given.pop("workers", 1)
-    if workers == 1:
+    given = {name: value for name, value in options.items() if value is not None}
+    if (address := given.pop("dask", None)) is None:
         return check_store(target, progress=progress, **given)
-    from .check_workers import check_store_by_workers
+    from .on_dask import workers_of
 
-    return check_store_by_workers(target, workers, progress=progress, work=WORK, **given)
+    needed = password_hidden(target) if is_local(target) and "server" not in given else ""
+    with workers_of(address, needs_this_host=needed, instead=_BY_A_NAME) as workers:
+        return check_store(target, progress=progress, workers=workers, **given)
 
 
 def _print_what_was_found(

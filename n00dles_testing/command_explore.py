@@ -43,6 +43,7 @@ __all__ = ["run_explore", "run_replay"]
 
 _SIGKILL = 9
 _AGENTS = {How.INTERRUPT: "SIGINT", How.CANCEL: "cancel", How.TIMEOUT: "timeout"}
+_WITHOUT_FAKE_LLM = "explore with --llm off, if the pipeline calls no model or calls one that answers everywhere"
 _AGAIN = "Re-called: completed nodes that were called again, which must be 0."
 _PAID = f"Paid calls: what the LLM server was paid for over all lives. {_AGAIN}"
 _CALLED = f"Calls: of all nodes, over all lives. {_AGAIN}"
@@ -119,7 +120,9 @@ def _explored(console: Console, title: str, fake_llm: bool, options: Mapping[str
                 from .on_dask import workers_of
 
                 needed = "the fake LLM server" if fake_llm else ""
-                given["workers"] = stack.enter_context(workers_of(address, needs_this_host=needed))
+                given["workers"] = stack.enter_context(
+                    workers_of(address, needs_this_host=needed, instead=_WITHOUT_FAKE_LLM)
+                )
             return explore(**given, **wiring, on_progress=_Shown(display))
     except (ExplorationError, N00dlesError) as error:
         raise UnusableError(str(error)) from error

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .conformance import Capability, Outcome, StoreReport, implemented
+from .conformance.by_workers import WORK
 from .conformance.contract import LEVELS, level_title
 from .conformance.gaps import GapState
 from .conformance.grade import spans
@@ -30,7 +31,7 @@ from .report.terminal import (
 )
 from .verdicts import ClauseResult, Finding, Verdict
 
-__all__ = ["WORK", "CheckProgress", "clause_list", "print_interrupted", "print_report"]
+__all__ = ["CheckProgress", "clause_list", "print_interrupted", "print_report"]
 
 _OUTCOME_STYLES = {
     Outcome.FOUND: "green",
@@ -41,8 +42,6 @@ _OUTCOME_STYLES = {
 }
 
 
-WORK = {"S02": 2, "S03": 4, "S10": 2.5, "S11": 4, "S17": 7, "C03": 9, "C04": 9, "C05": 4.5, "C06": 8.5}
-"""How long a clause takes on a store with files, as a multiple of the others: for the time that is left."""
 _A_PROBE = 0.3
 _CHANGING = re.compile(r"0x[0-9a-f]+|run-[\w-]+|\d+")
 """Ids and numbers in the message of an error."""
@@ -57,7 +56,7 @@ class CheckProgress:
         self._target = password_hidden(target)
         self._display = display
         self._probes = probes
-        self._clause = ""
+        self._at_work: list[str] = []
         self.results: list[ClauseResult] = []
         self.count = 0
 
@@ -71,21 +70,22 @@ class CheckProgress:
 
     def clause_started(self, clause: str) -> None:
         """A check begins."""
-        self._clause = clause
-        self._display.at(clause)
+        self._at_work.append(clause)
+        self._display.at(", ".join(self._at_work))
 
     def scenario(self, number: int, title: str) -> None:
         """A scenario of it begins."""
-        self._display.at(f"{self._clause} {number}: {title}")
+        self._display.at(f"{', '.join(self._at_work)} {number}: {title}")
 
     def clause_ended(self, result: ClauseResult) -> None:
         """A check has ended."""
         self.results.append(result)
+        self._at_work = [clause for clause in self._at_work if clause != result.clause]
         self._display.done(clause_line(result), important=True, work=WORK.get(result.clause, 1.0))
 
     def probing(self, capability: str) -> None:
         """A capability is probed."""
-        self._clause = capability
+        self._at_work = [capability]
         self._display.at(f"probing {capability}")
 
     def probed(self, capability: Capability) -> None:

@@ -8,12 +8,12 @@ the checks must catch are in `mutants`.
 from __future__ import annotations
 
 from .capabilities import CAPABILITIES, Capability, Outcome
+from .check import check_store
 from .claims import Claims
 from .gaps import Gap, GapState
 from .progress import Progress
 from .registry import Clause, clause, implemented, select
 from .report import Grade, ReaderReport, StoreReport, grade
-from .runner import check_store
 
 __all__ = [
     "CAPABILITIES",

@@ -6,8 +6,9 @@ import contextlib
 import math
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from .out_of_band import COMPARED_IN, READING
 from .printed import end_of
 from .processes import HelperProcess, describe_exit
 from .progress import Progress, nobody
-from .registry import Clause, select
+from .registry import Clause
 from .replay import faults_line, replay_line
 from .report import ReaderReport, StoreReport, grade
 from .served import Service, password_hidden
@@ -33,7 +34,7 @@ from .subject import CALLS_WORTH
 from .tally import Tally
 from .target import Workspace
 
-__all__ = ["DEFAULT_LIMIT", "Progress", "Runner", "check_store", "open_runner"]
+__all__ = ["DEFAULT_LIMIT", "Aside", "Progress", "Runner", "open_runner"]
 
 DEFAULT_LIMIT = 20.0
 _CALLS_TO_END = 2
@@ -47,39 +48,6 @@ _TIME_TO_CLOSE = 5.0
 _PRINTED_TAIL = 400
 
 
-def check_store(
-    target: str,
-    *,
-    clauses: Iterable[str] = (),
-    seed: int = 0,
-    limit: float = DEFAULT_LIMIT,
-    claims: Path | None = None,
-    reader: str | None = None,
-    server: str | None = None,
-    progress: Progress | None = None,
-) -> StoreReport:
-    """Check a store and return what became of each clause, and what was not tried.
-
-    `target` is a URL, `module:factory`, `path/to/file.py:factory`, or the name of an entry point; `clauses` are ids,
-    all if empty, and only then the capabilities are probed. A call of the store that takes longer than `limit` seconds
-    is killed, and its clause FAILs; a clause that takes ten times as long is NOT RUN, unless it has found a fault by
-    then. The seed decides the values that are drawn. `claims`
-    is a TOML file (see `claims`), `reader` the `module:function` of an out-of-band reader. With `server`, "postgres" or
-    "valkey", a throw-away server is started: a factory gets the URL of a fresh database on it as its location, and
-    `postgresql://` and `redis://` without a host are opened on it. Raises `ConfigurationError`
-    if the target cannot be opened at all, or the claims or the reader mean nothing, and `KeyError` for an unknown
-    clause.
-    """
-    selected = select(clauses)
-    started = time.monotonic()
-    with open_runner(
-        target, seed=seed, limit=limit, claims=claims, reader=reader, server=server, progress=progress
-    ) as runner:
-        results = runner.run(selected)
-        capabilities = () if tuple(clauses) else runner.run_probes()
-        return runner.report(results, capabilities, time.monotonic() - started)
-
-
 @contextmanager
 def open_runner(
     target: str,
@@ -87,25 +55,30 @@ def open_runner(
     seed: int = 0,
     limit: float = DEFAULT_LIMIT,
     folder: Path | None = None,
-    claims: Path | None = None,
+    claims: Path | Claims | None = None,
     reader: str | None = None,
     server: str | None = None,
     progress: Progress | None = None,
+    home: str | None = None,
+    start: bool = True,
 ) -> Iterator[Runner]:
     """Open a store and yield what checks it, clause by clause; its processes are ended on leaving.
 
     Locations are made in `folder`, which is the caller's and is left as it is; without one, in a temporary folder that
-    is removed. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see `check_store`.
+    is removed. Relative names begin in `home`, by default where we are. With `start` off, the store opens when the
+    runner is started. Raises `ConfigurationError` if the target cannot be opened at all. For the rest see
+    `check_store`.
     """
     if not 0 < limit < math.inf:
         raise ConfigurationError(f"the limit {limit} is no number of seconds that a call may take")
     service = Service.of(target, server)
-    said = Claims() if claims is None else Claims.from_file(claims)
+    said = claims if isinstance(claims, Claims) else Claims() if claims is None else Claims.from_file(claims)
     said_limit = None if limit == DEFAULT_LIMIT else f"{limit:.12g}"
-    options = [*_option("--claims", claims), *_option("--reader", reader), *_option("--limit", said_limit)]
+    options = [*_option("--claims", said.source or None), *_option("--reader", reader), *_option("--limit", said_limit)]
     options += _option("--server", server)
+    home = home or working_folder()
     with contextlib.ExitStack() as stack:
-        root = folder or stack.enter_context(Workspace(target)).root
+        root = folder or stack.enter_context(Workspace(target, home)).root
         runner = stack.enter_context(
             Runner(
                 target,
@@ -118,14 +91,25 @@ def open_runner(
                 service=service,
                 replay_options=options,
                 progress=progress or nobody(),
+                home=home,
             )
         )
-        runner.start()
+        if start:
+            runner.start()
         yield runner
 
 
 def _option(name: str, value: object) -> list[str]:
     return [] if value is None else [name, str(value)]
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """What a check comes to besides its verdicts: what the store has `printed`, notes, and what was compared."""
+
+    printed: str = ""
+    notes: tuple[str, ...] = ()
+    read: ReaderReport | None = None
 
 
 class _TooSlowError(ConfigurationError):
@@ -153,6 +137,7 @@ class Runner:
         service: Service | None,
         replay_options: Sequence[str],
         progress: Progress,
+        home: str | None,
     ) -> None:
         self.note = ""
         self.claims = claims
@@ -171,11 +156,12 @@ class Runner:
         self._read: ReaderReport | None = None
         self._nonce = secrets.token_hex(3)
         self._worker: HelperProcess | None = None
-        self._started_in = working_folder()
+        self._home = home
+        self._is_given_up = False
         self._starts = 0
         self._asked = 0
         self._printed = ""
-        self._not_found_out: tuple[str, ...] = ()
+        self._notes: tuple[str, ...] = ()
 
     def __enter__(self) -> Runner:
         return self
@@ -247,7 +233,25 @@ class Runner:
         self._stop()
         printed = end_of(self._printed, _PRINTED_TAIL)
         printed = printed and f"printed while it was checked: {printed}"
-        return (*self._not_found_out, *filter(None, [self._left_behind(), printed]))
+        return (*dict.fromkeys(self._notes), *filter(None, [self._left_behind(), printed]))
+
+    def aside(self) -> Aside:
+        """End the worker, and return what another runner of the same store has to add to its own."""
+        self._stop()
+        return Aside(self._printed, (*self._notes, *filter(None, [self._left_behind()])), self._read)
+
+    def add(self, aside: Aside) -> None:
+        """Take over what another runner, or a process without one, has to say."""
+        self._printed += aside.printed
+        self._notes += aside.notes
+        if self._read is not None and aside.read is not None:
+            self._read = self._read.with_more(aside.read.compared, aside.read.fault)
+
+    def give_up(self) -> None:
+        """Have whatever another thread does with it end at once, and start no process any more."""
+        self._is_given_up = True
+        if (worker := self._worker) is not None:
+            worker.kill()
 
     def _left_behind(self) -> str:
         """Remove what lies on the user's own server; say what could not be removed, or nothing."""
@@ -304,7 +308,10 @@ class Runner:
 
     def _new_worker(self) -> HelperProcess:
         self._starts += 1
-        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True, folder=self._started_in)
+        self._worker = HelperProcess("n00dles_testing.conformance.worker", own_group=True, folder=self._home)
+        if self._is_given_up:
+            self._stop()
+            raise ConfigurationError(f"the check of {password_hidden(self._target)} was given up.")
         return self._worker
 
     def _running(self, story: Story) -> HelperProcess:
@@ -379,7 +386,7 @@ class Runner:
         try:
             self.shares_data = self._ask({"apart": True}, CALLS_WORTH * self._limit)["result"]
         except EndedError as end:
-            self._not_found_out = (f"not found out whether locations are apart: {end.sentence}",)
+            self._notes = (f"not found out whether locations are apart: {end.sentence}",)
         if self.shares_data:
             self.note = self.shares_data
             Path(self._only_location).mkdir()

@@ -22,7 +22,7 @@ from n00dles.errors import ConfigurationError
 
 from ..servers import PostgresServer, ServerError, ValkeyServer
 
-__all__ = ["SERVERS", "ServedLocations", "Service", "import_client", "is_served", "password_hidden"]
+__all__ = ["SERVERS", "ServedLocations", "Service", "import_client", "is_local", "is_served", "password_hidden"]
 
 SERVERS = ("postgres", "valkey")
 """What can be started for a check."""
@@ -34,6 +34,7 @@ _SCHEMES = {
     "unix": "valkey",
 }
 _NAMES = {"postgres": "PostgreSQL", "valkey": "Valkey"}
+_LOCAL = ("127.0.0.1", "::1", "localhost")
 _OPTION = {"postgres": "schema", "valkey": "prefix"}
 _OPTIONS = {"postgres": "schemas", "valkey": "prefixes"}
 _ENCRYPTED = ("require", "verify-ca", "verify-full")
@@ -45,6 +46,15 @@ _PASSWORD_OPTION = re.compile(r"([?&]password=)[^&#\s]*")
 def is_served(target: str) -> bool:
     """Whether a target is the URL of a store of ours that keeps its runs with a server."""
     return "{location}" not in target and _scheme(target) in _SCHEMES
+
+
+def is_local(target: str) -> bool:
+    """Whether a target is the URL of a server that answers on its own machine only."""
+    if not is_served(target):
+        return False
+    parts = urlsplit(target)
+    host = parts.hostname or dict(parse_qsl(parts.query)).get("host", "")
+    return not host or host.startswith("/") or host in _LOCAL
 
 
 def import_client(target: str) -> None:

@@ -71,9 +71,12 @@ _SCHEMES = ("memory", "sqlite")
 class Workspace:
     """The temporary folder in which locations are made; removed on exit."""
 
-    def __init__(self, target: str) -> None:
-        """Make it on the file system of the target, else where temporary files go. Raises `ConfigurationError`."""
-        beside = _folder_beside(target)
+    def __init__(self, target: str, home: str | None = None) -> None:
+        """Make it on the file system of the target, else where temporary files go. Raises `ConfigurationError`.
+
+        A relative path begins in the folder `home`, by default where we are.
+        """
+        beside = _folder_beside(target, home)
         try:
             self.root = Path(tempfile.mkdtemp(prefix="n00dles-check-", dir=beside))
         except OSError as error:
@@ -101,12 +104,12 @@ def sqlite_path(url: str) -> Path | None:
     return Path(os.path.expanduser(rest.removeprefix("/")))
 
 
-def _folder_beside(target: str) -> Path | None:
+def _folder_beside(target: str, home: str | None) -> Path | None:
     """Return the nearest existing folder of a database that a URL names: the same file system, for honest timings."""
     path = sqlite_path(target) if "://" in target else None
     if path is None:
         return None
-    folder = path.absolute().parent
+    folder = Path(home or "", path).absolute().parent
     while not folder.exists():
         folder = folder.parent
     if not folder.is_dir():

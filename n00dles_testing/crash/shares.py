@@ -6,11 +6,9 @@ folder and by a fork server of its own, and sends back what happened. So a repor
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures import CancelledError, Executor, Future
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -18,22 +16,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
 
-from ..interpreters import working_folder
+from ..on_executors import Home, handed_out, size_of, why_lost
 from .fork_server import ForkServer
 from .ledger import Entry
 from .scenario import Backend, BackendError, LifeEnd, PlannedRun, Subject
 
-__all__ = ["Lived", "Share", "SharedOut", "live_share", "size_of"]
+__all__ = ["Lived", "Share", "SharedOut", "live_share"]
 
 _SCENARIOS_A_SHARE = 2
 """Enough that a fork server begins the next one while the first is sent back, and few enough that all end together."""
 
 _SHARES_AHEAD = 2
 """How many shares a worker has at a time, so that it never waits for its next one."""
-
-_UNKNOWN_SIZE = 32
-"""So many workers are kept busy where an executor does not say how many it has."""
-
 
 _FOLDER = "n00dles-share-"
 
@@ -42,27 +36,24 @@ _FOLDER = "n00dles-share-"
 class Share:
     """Some scenarios, and all that another process needs to live them.
 
-    `folder` is where relative names of `subject` begin, `path` what can be imported from here, `start_limit` how many
-    seconds the import may take.
+    `home` is where the names of `subject` mean something, `start_limit` how many seconds the import may take.
     """
 
     subject: Subject
     variables: tuple[tuple[str, str], ...]
     start_limit: float
-    folder: str
-    path: tuple[str, ...]
+    home: Home
     scenarios: tuple[PlannedRun, ...] = ()
 
     @classmethod
     def of(cls, subject: Subject, variables: Mapping[str, str], start_limit: float) -> Self:
         """Return a share without scenarios, with what this process knows."""
-        path = tuple(os.path.abspath(entry) for entry in sys.path)
-        return cls(subject, tuple(sorted(variables.items())), start_limit, working_folder() or "", path)
+        return cls(subject, tuple(sorted(variables.items())), start_limit, Home.here())
 
     @property
     def backend_key(self) -> tuple[Any, ...]:
         """What two shares have in common that can use one backend."""
-        return self.subject, self.variables, self.folder
+        return self.subject, self.variables, self.home.folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +80,7 @@ class SharedOut:
         self._notes = notes
         self._at_once = _SHARES_AHEAD * size_of(executor)
         self._entries: dict[str, list[Entry]] = {}
-        self._waiting: dict[Future[list[Lived]], tuple[PlannedRun, ...]] = {}
+        self._handed_out: Generator[tuple[Share, Future[list[Lived]]], None, None] | None = None
         self._lost = 0
 
     def play(
@@ -104,11 +95,10 @@ class SharedOut:
         if first.record:
             yield from self._own.play(source, lanes)
             return
+        self._handed_out = handed_out(self._executor, live_share, self._shares(source), self._at_once)
         try:
-            while self._send(source) or self._waiting:
-                done, _ = wait(self._waiting, return_when=FIRST_COMPLETED)
-                for future in done:
-                    yield from self._received(future, self._waiting.pop(future), lanes)
+            for share, future in self._handed_out:
+                yield from self._received(future, share.scenarios, lanes)
         finally:
             self._give_up()
 
@@ -122,21 +112,9 @@ class SharedOut:
         self._give_up()
         self._own.close()
 
-    def _send(self, source: Iterator[PlannedRun]) -> bool:
-        """Hand out shares until the workers have enough; return whether there were any."""
-        sent = False
-        while len(self._waiting) < self._at_once and (some := tuple(islice(source, _SCENARIOS_A_SHARE))):
-            sent = True
-            self._waiting[self._submitted(some)] = some
-        return sent
-
-    def _submitted(self, scenarios: tuple[PlannedRun, ...]) -> Future[list[Lived]]:
-        try:
-            return self._executor.submit(live_share, replace(self._share, scenarios=scenarios))
-        except RuntimeError as error:  # it is broken, or was shut down: nobody takes anything any more
-            refused: Future[list[Lived]] = Future()
-            refused.set_exception(error)
-            return refused
+    def _shares(self, source: Iterator[PlannedRun]) -> Iterator[Share]:
+        while some := tuple(islice(source, _SCENARIOS_A_SHARE)):
+            yield replace(self._share, scenarios=some)
 
     def _received(
         self, future: Future[list[Lived]], scenarios: tuple[PlannedRun, ...], lanes: int
@@ -165,30 +143,19 @@ class SharedOut:
         if self._lost:
             self._notes.pop()
         self._lost += count
-        reason = str(error).partition("\n")[0] or "it gives no reason"
         self._notes.append(
             f"{self._lost} scenarios were lived again in this process, since their workers were lost "
-            f"({type(error).__name__}: {reason})"
+            f"({why_lost(error)})"
         )
 
     def _give_up(self) -> None:
-        for future in self._waiting:
-            future.cancel()
-        self._waiting.clear()
-
-
-def size_of(executor: Executor) -> int:
-    """Return how many workers an executor has, or a guess where it does not say."""
-    size = getattr(executor, "_max_workers", None)
-    return size if isinstance(size, int) and size > 0 else _UNKNOWN_SIZE
+        if self._handed_out is not None:
+            self._handed_out.close()
 
 
 def live_share(share: Share) -> list[Lived]:
     """Live scenarios in this process, a worker's, and return what happened. Raises `BackendError` if it cannot."""
-    for entry in share.path:
-        if entry not in sys.path:
-            sys.path.append(entry)
-    backend = _backend_for(share)
+    backend = _backend_for(share, share.home.bring())
     try:
         with ExitStack() as stack:
             # Where the scenarios have their folders on this machine, these are removed by whoever made them.
@@ -218,14 +185,12 @@ _of_thread = threading.local()
 """Each thread of a worker has a backend of its own, that of the last target, for whatever share comes next."""
 
 
-def _backend_for(share: Share) -> Backend:
+def _backend_for(share: Share, folder: str | None) -> Backend:
     if getattr(_of_thread, "key", None) == share.backend_key:
         kept: Backend = _of_thread.backend
         return kept
     _forget_backend()
-    server = ForkServer(
-        share.subject, dict(share.variables), start_limit=share.start_limit, folder=_known_here(share.folder)
-    )
+    server = ForkServer(share.subject, dict(share.variables), start_limit=share.start_limit, folder=folder)
     _of_thread.backend, _of_thread.key = server, share.backend_key
     return server
 
@@ -235,8 +200,3 @@ def _forget_backend() -> None:
     _of_thread.backend = _of_thread.key = None
     if backend is not None:
         backend.close()
-
-
-def _known_here(folder: str) -> str | None:
-    """Return a folder of the machine that shares are handed out from, None if this one has none of that name."""
-    return folder if Path(folder).is_dir() else None

@@ -144,8 +144,10 @@ from n00dles_testing.conformance.mutants.correct import JSONFiles
 
 class Slow(JSONFiles):
     def save(self, run_id, context):
-        with open("started", "w") as file:
-            file.write(str(os.getpid()))
+        if self.folder.name.startswith("apart"):  # what is tried before the first clause
+            return super().save(run_id, context)
+        with open("started", "a") as file:
+            file.write(f"{os.getpid()} ")
         time.sleep(600)
 """
 
@@ -226,23 +228,43 @@ def test_a_check_that_is_terminated_leaves_no_folder_and_no_process(tmp_path: Pa
     ],
 )
 def test_no_second_signal_interrupts_the_cleaning_up_of_a_check(tmp_path: Path, signals: list[signal.Signals]) -> None:
-    command, pid = started_and_saving(tmp_path)
+    command, pids = started_and_saving(tmp_path)
 
+    end_and_expect_nothing_left(command, pids, signals, tmp_path)
+
+
+@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGINT] * 3, [signal.SIGTERM]])
+def test_a_check_by_several_workers_ends_at_once_and_leaves_nothing(
+    tmp_path: Path, signals: list[signal.Signals]
+) -> None:
+    command, pids = started_and_saving(tmp_path, "S03", workers=2)
+
+    said = end_and_expect_nothing_left(command, pids, signals, tmp_path)
+
+    assert len(set(pids)) == 2
+    assert said.endswith("; the store's processes are ended and the temporary folder is removed\n")
+
+
+def end_and_expect_nothing_left(
+    command: subprocess.Popen[str], pids: list[int], signals: list[signal.Signals], folder: Path
+) -> str:
     for number in signals:
         command.send_signal(number)
         time.sleep(0.04)
-    command.communicate(timeout=60)
+    _, said = command.communicate(timeout=60)
 
     # On a machine that is busy several arrive at once, and the kernel gives the one with the lowest number first.
     assert command.returncode in {128 + number for number in signals}
-    assert list((tmp_path / "temporary").iterdir()) == []
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    assert list((folder / "temporary").iterdir()) == []
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    return said
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
 def test_the_processes_of_a_check_that_is_killed_end_with_it(tmp_path: Path) -> None:
-    command, pid = started_and_saving(tmp_path)
+    command, (pid,) = started_and_saving(tmp_path)
 
     command.kill()
     command.communicate(timeout=60)
@@ -253,20 +275,25 @@ def test_the_processes_of_a_check_that_is_killed_end_with_it(tmp_path: Path) -> 
         time.sleep(0.02)
 
 
-def started_and_saving(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """Return a check in the midst of a save that takes long, and the process that saves."""
+def started_and_saving(folder: Path, *clauses: str, workers: int = 1) -> tuple[subprocess.Popen[str], list[int]]:
+    """Return a check in the midst of saves that take long, one a worker, and the processes that save."""
     (folder / "slow_store.py").write_text(SLOW_STORE)
     (folder / "temporary").mkdir()
+    words = [word for clause in ("S02", *clauses) for word in ("--clause", clause)]
+    words += ["--limit", "500", "--workers", str(workers)]
     command = subprocess.Popen(
-        [sys.executable, "-m", "n00dles_testing", "check", "slow_store.py:Slow", "--clause", "S02", "--limit", "500"],
+        [sys.executable, "-m", "n00dles_testing", "check", "slow_store.py:Slow", *words],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(folder / "temporary")},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
     )
-    started = folder / "started"
-    while not started.exists() or not started.read_text():
+    while len(pids := saving(folder)) < workers:
         assert command.poll() is None
         time.sleep(0.02)
-    return command, int(started.read_text())
+    return command, pids
+
+
+def saving(folder: Path) -> list[int]:
+    return [int(line) for line in (folder / "started").read_text().split()] if (folder / "started").exists() else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import replace
@@ -183,30 +182,3 @@ def test_a_worker_of_another_machine_lives_scenarios_in_a_folder_of_its_own() ->
     assert [entry["ok"] for entry in lived.entries if entry.kind == "outcome"] == [True, True, True]
     assert [entry["node"] for entry in lived.entries if entry.kind == "call_start"] == ["draft", "edit", "publish"]
     assert not Path("/on/the/other").exists()
-
-
-@pytest.fixture
-def _own_environment() -> Iterator[None]:
-    """Take back what is set meanwhile: a local cluster of Dask leaves a seed of all hashes for whoever comes next."""
-    before = os.environ.copy()
-    yield
-    os.environ.clear()
-    os.environ.update(before)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the fork server and its workers are tried on Linux")
-@pytest.mark.filterwarnings("default")
-@pytest.mark.usefixtures("_own_environment")
-def test_the_workers_of_a_dask_cluster_report_what_one_process_reports() -> None:
-    distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
-    from n00dles_testing.on_dask import workers_of
-
-    alone = explored(workers=1, budget=3)
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as cluster,
-        workers_of(cluster.scheduler_address, needs_this_host="the fake LLM server") as workers,
-    ):
-        shared = explored(workers=workers, budget=3)
-
-    assert len(alone.rows) == 3
-    assert told(shared) == told(alone)
