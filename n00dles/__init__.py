@@ -38,7 +38,7 @@ from .errors import (
 )
 from .idempotency import idempotency_key
 from .pipeline import Branch, Parallel, Pipeline, branch, parallel, pipeline
-from .providers import LLMResponse, Provider
+from .providers import Provider
 from .retry import RetryPolicy
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .config import configure
     from .context import PipelineContext
     from .events import Event, Observer
+    from .providers import LLMResponse
     from .result import AgentTrace, RunResult
     from .stores import InMemoryStateStore, SQLiteStateStore, StateStore
     from .stores.postgres import PostgresStateStore
@@ -111,6 +112,7 @@ _HOMES = {
     "AgentTrace": "result",
     "Event": "events",
     "InMemoryStateStore": "stores",
+    "LLMResponse": "providers",
     "Observer": "events",
     "PipelineContext": "context",
     "PostgresStateStore": "stores.postgres",

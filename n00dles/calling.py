@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from .agent import Agent
 from .errors import AgentInputError, AgentOutputError, AnswerError, ConfigurationError, SerializationError
-from .providers import LLMResponse
 from .serialization import JSONValue, adapter, check_declared, dumps, restore, to_stored
 from .threads import call_in_thread
+
+if TYPE_CHECKING:
+    from .providers import LLMResponse
 
 __all__ = [
     "BodyThreads",

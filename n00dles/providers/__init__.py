@@ -7,11 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigurationError
-from .base import LLMResponse, Provider
+from .base import Provider
 
 if TYPE_CHECKING:
     from .anthropic import AnthropicProvider
     from .openai import OpenAIProvider
+    from .response import LLMResponse
 
 __all__ = ["AnthropicProvider", "LLMResponse", "OpenAIProvider", "Provider", "provider_for"]
 
@@ -50,7 +51,11 @@ def _anthropic() -> AnthropicProvider:
 
 
 def __getattr__(name: str) -> Any:
-    # Both bring the event loop with them, which a module that only defines pipelines does not need.
+    # They bring the event loop, or most of pydantic: a module that only defines pipelines needs neither.
+    if name == "LLMResponse":
+        from .response import LLMResponse
+
+        return LLMResponse
     if name == "AnthropicProvider":
         from .anthropic import AnthropicProvider
 

@@ -8,8 +8,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AnswerError, ConfigurationError
-from .base import LLMResponse
 from .loop_clients import LoopClients
+from .response import LLMResponse
 from .schemas import AnswerSchema
 from .sdk import refuse_http_client, require_model, require_sdk, with_call_headers
 

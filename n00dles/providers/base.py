@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict
+if TYPE_CHECKING:
+    from .response import LLMResponse
 
-__all__ = ["LLMResponse", "Provider"]
-
-
-class LLMResponse(BaseModel):
-    """The answer of a model. Tokens are those that the provider bills; `latency_ms` is wall time of the call."""
-
-    # Its schema is built with the first answer, not with `import n00dles`.
-    model_config = ConfigDict(defer_build=True)
-
-    content: str
-    model: str = ""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    latency_ms: float = 0.0
-    provider: str = ""
+__all__ = ["Provider"]
 
 
 @runtime_checkable

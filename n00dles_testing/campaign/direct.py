@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from n00dles import api
 from n00dles.pipeline import Pipeline
-from n00dles.providers.base import LLMResponse, Provider
+from n00dles.providers import LLMResponse, Provider
 from n00dles.stores.base import StateStore
 
 from ..crash.instrument import Callee, Trigger, callees

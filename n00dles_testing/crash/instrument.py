@@ -21,7 +21,7 @@ from n00dles.agent import Agent
 from n00dles.events import Event
 from n00dles.idempotency import current_idempotency_key
 from n00dles.pipeline import Pipeline
-from n00dles.providers.base import LLMResponse, Provider
+from n00dles.providers import LLMResponse, Provider
 
 from .disturbance import Disturbance
 from .ledger import Ledger
