@@ -11,18 +11,21 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from n00dles import agent, pipeline
+from n00dles import Agent, Pipeline, agent, pipeline
 from n00dles_testing.crash import explore
 from n00dles_testing.crash.clauses import JUDGED
 from n00dles_testing.crash.inner_loop import InnerLoop
 from n00dles_testing.crash.life import ReferenceExecutor
 from n00dles_testing.crash.points import How
 
-from .figure import Figure, alternated
+from .figure import Figure, alternated, ratio
 
 __all__ = ["figures"]
 
 TARGET = f"{Path(__file__).parents[2] / 'docs' / 'examples' / 'body.py'}:body_pipeline"
+LONG = f"{Path(__file__)}:long_pipeline"
+LONG_NODES = 10
+"""With few scenarios the last one, for which nobody has a neighbour, is a good part of what two workers take."""
 ROUNDS = 5
 PASSES = 20
 """How often the inner loop plays each plan in a round."""
@@ -36,7 +39,11 @@ def figures() -> Iterator[Figure]:
     (in_process,) = alternated(3, lambda: _rate("in-process", workers=1))
     best = max(forked)
     yield Figure("scenarios, one fork server", best, "a second", _all(forked), at_least=40)
-    yield Figure("explore --workers 2", best / max(alone), "× one worker", _all(alone), at_least=1.8)
+    one, two = alternated(
+        3, lambda: _rate("fork", workers=1, target=LONG), lambda: _rate("fork", workers=2, target=LONG)
+    )
+    detail = f"{LONG_NODES} nodes: {_all(two)} against {_all(one)}"
+    yield Figure("explore --workers 2", ratio(two, one), "× one worker", detail, at_least=1.8)
     detail = f"one at a time: {_all(alone)}; fresh: {_all(spawned)}"
     yield Figure("fork server", max(alone) / max(spawned), "× fresh processes", detail, at_least=10)
     yield Figure("scenarios, in-process", max(in_process), "a second", _all(in_process), at_least=best)
@@ -44,8 +51,8 @@ def figures() -> Iterator[Figure]:
     yield Figure("scenarios, inner loop", max(inner), "a second", _all(inner), at_least=400)
 
 
-def _rate(mode: str, workers: int) -> float:
-    report = explore(TARGET, {"text": "the cat and the dog"}, mode=mode, workers=workers)
+def _rate(mode: str, workers: int, target: str = TARGET) -> float:
+    report = explore(target, {"text": "the cat and the dog"}, mode=mode, workers=workers)
     assert report.ok, report
     return len(report.rows) / report.scenario_seconds
 
@@ -79,6 +86,17 @@ async def _tell(counts: dict[str, int]) -> str:
 
 
 _small = pipeline(_split >> _count >> _tell, name="small")
+
+
+def _numbered(number: int) -> Agent:
+    def node(text: str) -> str:
+        return f"{text} {number}"
+
+    node.__name__ = f"n{number}"
+    return Agent(node)
+
+
+long_pipeline = Pipeline([_numbered(number) for number in range(LONG_NODES)], name="long")
 
 
 def _all(rates: list[float]) -> str:
