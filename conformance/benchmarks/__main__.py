@@ -16,7 +16,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import checkpoint, imports, mocked_calls, scenarios, shared_stores, workers
+from . import checkpoint, imports, mocked_calls, peers, scenarios, shared_stores, workers
 from .figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "mocks": mocked_calls.figures,
     "shared": shared_stores.figures,
     "workers": workers.figures,
+    "peers": peers.figures,
 }
 
 
@@ -43,9 +44,7 @@ def main() -> int:
     for name in options.names or BENCHMARKS:
         for figure in BENCHMARKS[name]():
             found.append(figure)
-            mark = "[green]reached[/]" if figure.reached else "[red]missed[/] "
-            value = f"{figure.value:8.2f} {figure.unit:22} {figure.target:>8}"
-            console.print(f"{figure.name:32} {value}  {mark}  [dim]{figure.detail}[/]", soft_wrap=True)
+            console.print(figure.line, soft_wrap=True)
     if options.json:
         options.json.write_text(json.dumps([asdict(figure) for figure in found], indent=2) + "\n")
     return 0 if all(figure.reached for figure in found) else 1

@@ -1,0 +1,1 @@
+"""One file a subject: what it installs, what it does for durability, and a `Program` that `life` runs."""
