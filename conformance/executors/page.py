@@ -20,8 +20,10 @@ run again in another process. Then two lives in a row are killed, where E18 is t
 
 A node that was killed in the middle may be called again: every framework says so, and it is no finding. A finding is a
 node that was called again though its output was in the store, an output that is lost or another, or a run that cannot
-be resumed. Each one is shown once more by a script that uses the framework's own API and nothing of this project:
-`conformance/executors/confirmations`.
+be resumed. Below a finding stands the script that shows it once more, by the framework's own API and nothing of this
+project: `conformance/executors/confirmations`. A FAIL without one is not in the
+[track record](../../docs/track-record.md), and may be what the framework says of itself: by default LangGraph saves
+while the next node runs.
 
 PASS stands for scenarios that could have broken the clause. NOT RUN is what this trial does not try; NOT APPLICABLE is
 what could not happen in this pipeline."""

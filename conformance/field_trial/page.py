@@ -13,7 +13,7 @@ from n00dles_testing.conformance.sentences import SENTENCES
 from n00dles_testing.report.json_file import write_whole
 
 from .matrix import FOLDER, PASSED, SET_ASIDE, UNTRIED, anchor, grid, link, place, short, words
-from .results import BY_HAND, CLAUSES, NOT_TRIED, word
+from .results import BY_HAND, CLAUSES, FAILS, NOT_TRIED, word
 
 __all__ = ["TABLE", "pages"]
 
@@ -96,12 +96,27 @@ def _subject_page(subject: Mapping[str, Any]) -> list[str]:
         f"{_checked(subject)}: {versions}. "
         f"The adapter is [`{subject['subject']}.py`](../../backends/{subject['subject']}.py).",
         "",
-        " ".join(f"[{heading}](#{anchor(heading)}): {spans(results)}." for heading, results in rest.items()),
+        " ".join(
+            [
+                *(f"{said}: {', '.join(links)}." for said, links in _found(subject).items()),
+                *(f"[{heading}](#{anchor(heading)}): {spans(results)}." for heading, results in rest.items()),
+            ]
+        ),
         "",
         *_confirmations(subject),
         *(line for each in subject["results"] for line in _story(each, subject)),
         *(line for heading, results in rest.items() for line in _section(heading, results)),
     ]
+
+
+def _found(subject: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the clauses that have a story, as links to it, by what was found."""
+    found: dict[str, list[str]] = {"**Fails**": [], "Fails?": [], "Gaps": []}
+    names = {FAILS: "**Fails**", BY_HAND: "**Fails**", "gap": "Gaps"}
+    for clause, said in words(subject, CLAUSES).items():
+        if said not in ("pass", "–", ""):
+            found.setdefault(names.get(said, said.capitalize()), []).append(f"[{clause}](#{clause.lower()})")
+    return {said: links for said, links in found.items() if links}
 
 
 def _rest(subject: Mapping[str, Any]) -> dict[str, dict[str, str]]:
