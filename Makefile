@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 TOPIC ?= agentic search
 
 .DEFAULT_GOAL := help
-.PHONY: help check test test-all bench bench-workers torture prove-deep backends tables calibration field-trial docs site format clean
+.PHONY: help check test test-all bench bench-peers bench-workers torture prove-deep backends tables calibration field-trial docs site format clean
 
 help: ## show this list
 	@echo "usage: make TARGET"
@@ -41,6 +41,9 @@ test-all: ## the tests on every supported Python that is installed, each in a vi
 
 bench: $(VENV)/.dev ## the benchmarks: each figure with its target
 	@$(BIN)/python -m conformance.benchmarks
+
+bench-peers: $(VENV)/.dev ## what a checkpoint costs here and elsewhere, plotted; takes half an hour, does nothing else
+	@$(BIN)/python -m conformance.benchmarks peers
 
 bench-workers: $(VENV)/.dev ## eight workers against one, 400 runs on each store; on a machine that does nothing else
 	@$(BIN)/python -m conformance.benchmarks workers

@@ -24,7 +24,7 @@ _READING = """The raw limit is Python's `sqlite3` with one `INSERT` of the same 
 *Syncs* is how often a node waits for the disk, counted in its system calls: below 1 is not durable when the power goes.
 *Kept* says whether the store had the outputs of all nodes at the end of the longest run, which is what a resume needs.
 *Resume* is the time from the call that resumes a run of {completed} completed nodes, killed by SIGKILL in the next one,
-to its end, in another process, without import and building. A subject's own time for making the graph comes on top."""
+to its end, in another process, without import and building: the time to make a graph of so many nodes comes on top."""
 
 
 def write(results: Results, folder: Path) -> None:
@@ -116,7 +116,8 @@ def _summary(results: Results) -> Iterator[str]:
 
 
 def _about(result: Result) -> str:
-    parts = [f"### {result.title}", result.about, f"Durability: {result.durability}."]
+    about = result.about.partition(":")[2].strip()
+    parts = [f"### {result.title}", about[:1].upper() + about[1:], f"Durability: {result.durability}."]
     if result.error:
         parts.append(f"Not measured: {result.error}.")
     said = [(f"{nodes} nodes", series.why) for nodes, series in result.runs.items()]
