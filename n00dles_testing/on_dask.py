@@ -7,6 +7,8 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
+import click
+
 from .exits import UnusableError
 
 __all__ = ["expect_one_host", "workers_of"]
@@ -44,7 +46,12 @@ def workers_of(address: str, *, needs_this_host: str = "", instead: str = "") ->
         executor: Executor = client.get_executor(pure=False)
         # What the executor of a process pool says of itself; that of Dask does not.
         executor._max_workers = sum(worker["nthreads"] for worker in workers.values())  # type: ignore[attr-defined]
-        yield executor
+        try:
+            yield executor
+        except BaseException as end:
+            if not isinstance(end, Exception):  # interrupted: nobody can take from a worker what it is at
+                click.echo("the workers of the cluster end by themselves what they have begun", err=True)
+            raise
 
 
 def expect_one_host(workers: list[str], what: str, instead: str) -> None:

@@ -56,7 +56,7 @@ def _own_environment() -> Iterator[None]:
 @pytest.mark.skipif(sys.platform != "linux", reason="the fork server and its workers are tried on Linux")
 @pytest.mark.filterwarnings("default")
 @pytest.mark.usefixtures("_own_environment")
-def test_the_workers_of_a_dask_cluster_report_what_one_process_reports() -> None:
+def test_the_workers_of_a_dask_cluster_report_what_one_process_reports(capsys: pytest.CaptureFixture[str]) -> None:
     distributed = pytest.importorskip("distributed", reason="the extra dask is not installed")
     store = "docs/examples/my_store.py:open_store"
 
@@ -67,8 +67,14 @@ def test_the_workers_of_a_dask_cluster_report_what_one_process_reports() -> None
     ):
         shared = explored(workers=workers, budget=3)
         checked = check_store(store, clauses=["S05", "S04"], workers=workers)
+        with (
+            pytest.raises(KeyboardInterrupt),
+            workers_of(cluster.scheduler_address),
+        ):
+            raise KeyboardInterrupt
 
     assert len(alone.rows) == 3
     assert told(shared) == told(alone)
     assert [(result.clause, result.verdict) for result in checked.results] == [("S04", "PASS"), ("S05", "PASS")]
+    assert capsys.readouterr().err.startswith("the workers of the cluster end by themselves what they have begun")
     assert checked.notes == ("the factory gets fresh temporary folders",)
