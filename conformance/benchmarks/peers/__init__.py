@@ -53,6 +53,7 @@ class Comparison:
             for nodes, rounds in self.lengths.items():
                 trial.run(nodes, rounds)
                 yield from _of_length(found, nodes)
+                write(found, results)  # so that what is known is not lost with a later one
             trial.resume(self.resume_nodes, self.resume_rounds)
         yield from _resumed(found)
         write(found, results)
