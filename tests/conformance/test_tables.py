@@ -196,8 +196,13 @@ def test_what_a_verdict_depends_on_makes_it_old(
     assert (after != before) is bool(outdated)
 
 
-BESIDE_IT = {"n00dles/__init__.py", "n00dles_testing/__init__.py", "n00dles/pipeline.py"}
-"""Imported for names, and to tell a pipeline from a factory."""
+BESIDE_IT = {
+    "n00dles/__init__.py",
+    "n00dles_testing/__init__.py",
+    "n00dles/pipeline.py",
+    "n00dles_testing/on_executors.py",
+}
+"""Imported for names, to tell a pipeline from a factory, and to share clauses out, each of which is checked as ever."""
 
 
 def test_what_has_a_part_in_verdicts_imports_nothing_else_of_ours() -> None:
