@@ -29,6 +29,9 @@ _SCENARIOS_A_SHARE = 2
 _SHARES_AHEAD = 2
 """How many shares a worker has at a time, so that it never waits for its next one."""
 
+_SECONDS_AT_REST = 10.0
+"""How long a worker keeps what it has imported, when no share comes."""
+
 _FOLDER = "n00dles-share-"
 
 
@@ -155,7 +158,8 @@ class SharedOut:
 
 def live_share(share: Share) -> list[Lived]:
     """Live scenarios in this process, a worker's, and return what happened. Raises `BackendError` if it cannot."""
-    backend = _backend_for(share, share.home.bring())
+    kept = _kept_for(share, share.home.bring())
+    backend = kept.backend
     try:
         with ExitStack() as stack:
             # Where the scenarios have their folders on this machine, these are removed by whoever made them.
@@ -164,10 +168,12 @@ def live_share(share: Share) -> list[Lived]:
             else:
                 folder = Path(stack.enter_context(TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)))
                 here = [_moved(scenario, folder / str(number)) for number, scenario in enumerate(share.scenarios)]
-            return [Lived(done.id, ends, backend.entries(done)) for done, ends in backend.play(here)]
+            lived = [Lived(done.id, ends, backend.entries(done)) for done, ends in backend.play(here)]
     except BaseException:
         _forget_backend()  # what it has in hand belongs to nobody any more
         raise
+    kept.rest()
+    return lived
 
 
 def _moved(scenario: PlannedRun, folder: Path) -> PlannedRun:
@@ -181,22 +187,60 @@ def _moved(scenario: PlannedRun, folder: Path) -> PlannedRun:
     )
 
 
+class _Kept:
+    """A backend that is kept for whatever share comes next. It ends if none comes for a while: nobody else tells it."""
+
+    def __init__(self, key: tuple[Any, ...], backend: Backend) -> None:
+        self.key = key
+        self.backend = backend
+        self.has_ended = False
+        self._is_at_rest = False
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+
+    def take(self) -> bool:
+        """Return whether it is still there, and then for whoever asks."""
+        if self._timer is not None:
+            self._timer.cancel()
+        with self._lock:
+            self._is_at_rest = False
+            return not self.has_ended
+
+    def rest(self) -> None:
+        """Say that it is not used now."""
+        self._is_at_rest = True
+        self._timer = threading.Timer(_SECONDS_AT_REST, self._end_at_rest)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _end_at_rest(self) -> None:
+        with self._lock:
+            if self._is_at_rest:
+                self.end()
+
+    def end(self) -> None:
+        """End it, once."""
+        if not self.has_ended:
+            self.has_ended = True
+            self.backend.close()
+
+
 _of_thread = threading.local()
-"""Each thread of a worker has a backend of its own, that of the last target, for whatever share comes next."""
+"""Each thread of a worker has a backend of its own, that of the last target."""
 
 
-def _backend_for(share: Share, folder: str | None) -> Backend:
-    if getattr(_of_thread, "key", None) == share.backend_key:
-        kept: Backend = _of_thread.backend
+def _kept_for(share: Share, folder: str | None) -> _Kept:
+    kept: _Kept | None = getattr(_of_thread, "kept", None)
+    if kept is not None and kept.key == share.backend_key and kept.take():
         return kept
     _forget_backend()
     server = ForkServer(share.subject, dict(share.variables), start_limit=share.start_limit, folder=folder)
-    _of_thread.backend, _of_thread.key = server, share.backend_key
-    return server
+    kept = _of_thread.kept = _Kept(share.backend_key, server)
+    return kept
 
 
 def _forget_backend() -> None:
-    backend = getattr(_of_thread, "backend", None)
-    _of_thread.backend = _of_thread.key = None
-    if backend is not None:
-        backend.close()
+    kept: _Kept | None = getattr(_of_thread, "kept", None)
+    _of_thread.kept = None
+    if kept is not None and kept.take():
+        kept.end()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from n00dles_testing.crash import ExplorationError, ExplorationReport, Progress, explore, shares
+from n00dles_testing.crash.fork_server import ForkServer
 from n00dles_testing.crash.ledger import Entry
 from n00dles_testing.crash.scenario import BackendError, LifeEnd, PlannedRun, Subject
 from n00dles_testing.crash.shares import Lived, Share, SharedOut, live_share
@@ -182,3 +183,20 @@ def test_a_worker_of_another_machine_lives_scenarios_in_a_folder_of_its_own() ->
     assert [entry["ok"] for entry in lived.entries if entry.kind == "outcome"] == [True, True, True]
     assert [entry["node"] for entry in lived.entries if entry.kind == "call_start"] == ["draft", "edit", "publish"]
     assert not Path("/on/the/other").exists()
+
+
+@pytest.mark.usefixtures("worker")
+def test_a_worker_that_nobody_asks_any_more_keeps_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shares, "_SECONDS_AT_REST", 0.05)
+    share = Share.of(Subject(f"{pipelines.__file__}:chain"), {}, 60.0)
+
+    pids = []
+    for number in (1, 2):  # it is started again
+        planned = replace(scenario(number), location=f"/elsewhere/{number}", inputs={"topic": "crashes"})
+        live_share(replace(share, scenarios=(replace(planned, store="sqlite:////elsewhere/run.db"),)))
+        server = shares._of_thread.kept.backend
+        assert isinstance(server, ForkServer)
+        pids.append(server._process.pid)
+        server._process.wait(30)
+
+    assert pids[0] != pids[1]
