@@ -33,7 +33,7 @@ _AT_LEAST = {1000: 2.5}
 class Comparison:
     """What is measured: `lengths` has the rounds by the number of nodes, `limit` the seconds that a run may take."""
 
-    lengths: Mapping[int, int] = field(default_factory=lambda: {10: 20, 100: 7, 1000: 3, 3000: 2})
+    lengths: Mapping[int, int] = field(default_factory=lambda: {10: 20, 100: 7, 1000: 5, 3000: 2})
     limit: float = 60.0
     resume_nodes: int = 1000
     resume_rounds: int = 5
