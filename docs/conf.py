@@ -51,6 +51,7 @@ _SECTIONS = {
 """The pages that list others, and the folder of those. What such a page links to there is below it in the sidebar."""
 
 _LINK = re.compile(r"\]\(([^)#:\s]+)\.md(?:#[^)]*)?\)")
+_OWN_ANCHOR = re.compile(r'(?m)^<a id="[^"]*"></a>\n\n(?=#)')
 _ANY_LINK = re.compile(r"\[([^\]]*)\]\(([^)#:\s]+)\)")
 
 
@@ -93,8 +94,13 @@ def without_folders(page: Path, text: str) -> str:
     return _ANY_LINK.sub(lambda link: link[1] if (page.parent / link[2]).is_dir() else link[0], text)
 
 
+def without_own_anchors(text: str) -> str:
+    """Return a page without the anchors before headings: a code host needs them, and here the heading has the same."""
+    return _OWN_ANCHOR.sub("", text)
+
+
 def _as_on_the_site(app: Any, name: str, source: list[str]) -> None:
-    source[0] = without_folders(Path(app.srcdir) / name, source[0])
+    source[0] = without_own_anchors(without_folders(Path(app.srcdir) / name, source[0]))
     if name == root_doc or name in _SECTIONS:
         source[0] = navigation(name, source[0])
 

@@ -118,3 +118,9 @@ def test_a_link_to_a_folder_is_left_out_and_one_to_a_file_is_not() -> None:
     text = CONF["without_folders"](ROOT / "docs" / "index", "[a](how-to) and [b](how-to/stores.md)")
 
     assert text == "a and [b](how-to/stores.md)"
+
+
+def test_an_anchor_of_its_own_before_a_heading_is_left_out() -> None:
+    text = CONF["without_own_anchors"]('<a id="s05"></a>\n\n## S05: what it says\n\n<a id="here"></a> in a text\n')
+
+    assert text == '## S05: what it says\n\n<a id="here"></a> in a text\n'
