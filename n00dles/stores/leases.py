@@ -115,11 +115,13 @@ def lost_error(lease: Lease, successor: Lease | None) -> RunLockedError:
     if successor is not None:
         what = f"was taken over by {successor.holder} at {_clock(successor.since)}"
         why = "the lease had expired, as it does when its holder is stopped or its event loop is blocked for that long"
+        kept = "kept"
     else:
         what = "is no longer held by this worker"
         why = "its lease had expired and another has held it since, or the run was deleted"
+        kept = "kept, unless it was deleted"
     return RunLockedError(
-        f"run {lease.run_id!r} {what}: {why}. {lease.holder} stops working on it; what it had saved is kept.",
+        f"run {lease.run_id!r} {what}: {why}. {lease.holder} stops working on it; what it had saved is {kept}.",
         run_id=lease.run_id,
         holder=successor.holder if successor else None,
     )

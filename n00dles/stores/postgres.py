@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import time
 import weakref
 from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from contextlib import suppress
@@ -101,12 +100,12 @@ class PostgresStateStore(StateStore):
         return await self._session.call(lambda c: self._records.summaries(c, status, limit), None)
 
     async def prune(self, *, older_than: float) -> list[str]:
-        """Delete finished runs that were last updated more than `older_than` seconds ago; return their ids.
+        """Delete finished runs that were last saved more than `older_than` seconds ago; return their ids.
 
-        It is not tried again when the connection breaks: which runs were deleted would then not be known.
+        The server's clock decides. It is not tried again when the connection breaks: which runs were deleted would
+        then not be known.
         """
-        before = time.time() - older_than
-        return await self._session.call(lambda c: self._records.prune(c, before), None, again=False)
+        return await self._session.call(lambda c: self._records.prune(c, older_than), None, again=False)
 
     async def unmade(self) -> str | None:
         """Say that the schema is not there, or that it holds no tables of a store; None if it does."""

@@ -36,8 +36,8 @@ _LARGEST = 1_000_000_000
 _TRIES = 3
 
 
-_Row = tuple[bytes, float, bytes, bytes]
-"""What a save puts into its row: its id, its time, its head and its outputs."""
+_Row = tuple[bytes, bytes, bytes]
+"""What a save puts into its row: its id, its head and its outputs; the server adds the time."""
 
 
 class _Last(NamedTuple):
@@ -66,7 +66,7 @@ class PostgresRecords:
         self._save = query(_SAVE)
         self._create = query(_CREATE)
         self._delete = query("SELECT {s}.delete_run(%s::bytea)")
-        self._prune = query("SELECT {s}.prune_runs(%s::double precision)")
+        self._prune = query(f"SELECT {{s}}.prune_runs({_NOW} - %s::double precision)")
         self._list = query(_LIST)
 
     async def read(self, connection: Connection, run_id: str) -> PipelineContext | None:
@@ -131,17 +131,17 @@ class PostgresRecords:
             await read_committed(connection)
             await connection.execute(self._delete, (run_hash(run_id),))
 
-    async def prune(self, connection: Connection, before: float) -> list[str]:
-        """Delete finished runs that were last updated before a time; return their ids."""
+    async def prune(self, connection: Connection, older_than: float) -> list[str]:
+        """Delete finished runs that were last saved so many seconds ago; return their ids."""
         async with connection.transaction():
             await read_committed(connection)
-            rows = await (await connection.execute(self._prune, (before,), binary=True)).fetchall()
+            rows = await (await connection.execute(self._prune, (older_than,), binary=True)).fetchall()
         return [bytes(run_id).decode() for (run_id,) in rows]
 
     async def summaries(self, connection: Connection, status: Status | None, limit: int | None) -> list[RunSummary]:
         """Return one summary a run, the last updated first; outputs are not read."""
         rows = await connection.execute(self._list, {"status": status, "limit": limit}, binary=True)
-        return [_summary(bytes(run_id), head) for run_id, head in await rows.fetchall()]
+        return [_summary(bytes(run_id), *row) for run_id, *row in await rows.fetchall()]
 
     async def _fenced(self, connection: Connection, context: PipelineContext, tried: list[SaveBatch]) -> _Last | None:
         """Return the save that `context` may continue, or None if the run is to be created."""
@@ -179,8 +179,7 @@ class PostgresRecords:
         where = (run_hash(run_id), batch.revision, last.stored.save_id.encode())
         row = _row(run_id, batch)
         if batch.signature is None and (head.status, head.pipeline) == (last.status, last.pipeline):
-            save_id, saved_at, head_row, outputs = row
-            values = [where[0], _INTEGER.pack(where[1]), where[2], save_id, _FLOAT.pack(saved_at), head_row, outputs]
+            values = [where[0], _INTEGER.pack(where[1]), where[2], *row]
             answer = await ask(connection, self._append, values, _APPEND_TYPES)
             if answer is not None:
                 return answer == _TRUE
@@ -205,17 +204,20 @@ ORDER BY 1, 2"""  # noqa: S608 - numbers of ours
 
 _LAST = "SELECT revision, save_id, head FROM {s}.saves WHERE run_hash = %s::bytea ORDER BY revision DESC LIMIT 1"
 
-_APPEND = "SELECT {s}.append_save($1, $2, $3, $4, $5, $6, $7)"
+# Whose turn it is and what is old goes by one clock, that of the server: those of its clients do not agree.
+_NOW = "extract(epoch FROM clock_timestamp())::double precision"
 
-_APPEND_TYPES = [adapters.types[name].oid for name in ("bytea", "int8", "bytea", "bytea", "float8", "bytea", "bytea")]
+_APPEND = f"SELECT {{s}}.append_save($1, $2, $3, $4, {_NOW}, $5, $6)"
+
+_APPEND_TYPES = [adapters.types[name].oid for name in ("bytea", "int8", "bytea", "bytea", "bytea", "bytea")]
 _TRUE = b"\1"
 
-_SAVE = "SELECT {s}.save_run(%s, %s::bigint, %s, %s, %s::double precision, %s, %s, %s, %s::bytea, %s::bytea)"
+_SAVE = f"SELECT {{s}}.save_run(%s, %s::bigint, %s, %s, {_NOW}, %s, %s, %s, %s::bytea, %s::bytea)"
 
-_CREATE = "SELECT {s}.create_run(%s, %s, %s, %s, %s::double precision, %s, %s, %s, %s::bytea, %s)"
+_CREATE = f"SELECT {{s}}.create_run(%s, %s, %s, %s, {_NOW}, %s, %s, %s, %s::bytea, %s)"
 
 _LIST = """
-SELECT run_id, head FROM {s}.runs AS r
+SELECT run_id, head, saved_at FROM {s}.runs AS r
 LEFT JOIN LATERAL (
     SELECT head, saved_at FROM {s}.saves AS s WHERE s.run_hash = r.run_hash ORDER BY revision DESC LIMIT 1) AS l ON true
 WHERE %(status)s::text IS NULL OR status = %(status)s::text
@@ -227,7 +229,7 @@ def run_hash(run_id: str) -> bytes:
     return sha256(run_id.encode()).digest()
 
 
-_INTEGER, _FLOAT = struct.Struct("!q"), struct.Struct("!d")
+_INTEGER = struct.Struct("!q")
 
 
 async def _is_true(connection: Connection, query: bytes, values: tuple[Any, ...]) -> bool:
@@ -241,7 +243,7 @@ def _acknowledge(context: PipelineContext, batch: SaveBatch) -> None:
 
 
 def _row(run_id: str, batch: SaveBatch) -> _Row:
-    """Return what a save puts into its row: its id, its time, its head and its outputs."""
+    """Return what a save puts into its row: its id, its head and its outputs."""
     revision = batch.revision + 1
     head = f"[{dumps(batch.incarnation)},{batch.completed},{head_text(batch.head)}]"
     lines = list[str]()
@@ -255,7 +257,7 @@ def _row(run_id: str, batch: SaveBatch) -> _Row:
             run_id=run_id,
         )
     sealed_head = sealed(run_id, f"head {revision} {batch.save_id}", head)
-    return batch.save_id.encode(), float(batch.head.updated_at), sealed_head, outputs
+    return batch.save_id.encode(), sealed_head, outputs
 
 
 def _context(run_id: str, rows: list[tuple[Any, ...]]) -> PipelineContext:
@@ -310,14 +312,14 @@ def _read_outputs(run_id: str, revision: int, text: bytes) -> Iterable[tuple[int
         yield position, (node, loads(output), NodeRecord(*record))
 
 
-def _summary(run_id: bytes, text: bytes | None) -> RunSummary:
+def _summary(run_id: bytes, text: bytes | None, saved_at: float | None) -> RunSummary:
     name = run_id.decode(errors="replace")
     try:
         _, completed, *parts = loads(unsealed(text or b"").decode())
         head = RunHead(*parts)
     except (ValueError, TypeError):
         return RunSummary(name, None, "running", 0, 0.0, 0.0)  # whoever loads it is told
-    return RunSummary(name, head.pipeline, head.status, completed, head.created_at, head.updated_at)
+    return RunSummary(name, head.pipeline, head.status, completed, head.created_at, saved_at or 0.0)
 
 
 def _encoded(text: str | None) -> bytes | None:

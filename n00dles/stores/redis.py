@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Collection, Hashable, Mapping
 from contextlib import suppress
 from typing import Any, cast
@@ -134,11 +133,14 @@ class RedisStateStore(StateStore):
         return sorted(runs, key=lambda run: run.updated_at, reverse=True)[:limit]
 
     async def prune(self, *, older_than: float) -> list[str]:
-        """Delete finished runs that were last updated more than `older_than` seconds ago; return their ids."""
-        limit = time.time() - older_than
+        """Delete finished runs that were last saved more than `older_than` seconds ago; return their ids.
+
+        The server's clock decides.
+        """
 
         async def work(connections: Connections) -> list[str]:
-            removed = []
+            seconds, microseconds = await connections.client.time()
+            limit, removed = seconds + microseconds / 1e6 - older_than, list[str]()
             for _, head, run in await self._listed(connections, "finished", None, f"({limit!r}"):
                 is_old = run.status == "finished" and run.updated_at < limit
                 # One that somebody has saved since it was listed has another head, and stays.
@@ -215,7 +217,6 @@ class RedisStateStore(StateStore):
             CREATE,
             [keys.run, *keys.indexes(batch.head.status)],
             keys.name,
-            repr(batch.head.updated_at),
             head.text,
             *created_fields(context, batch, head),
         )
@@ -250,7 +251,6 @@ class RedisStateStore(StateStore):
                 SAVE,
                 [keys.run, keys.index(before.head.status), keys.index(head.head.status)],
                 keys.name,
-                repr(head.head.updated_at),
                 before.text,
                 head.text,
                 *saved_fields(context.run_id, batch, before),
@@ -309,13 +309,13 @@ class RedisStateStore(StateStore):
             pipeline.zrange(index, before, "-inf", desc=True, byscore=True, offset=0, num=most, withscores=True)
         found = zip(tags, await pipeline.execute(), strict=True)
         named = sorted(((score, tag + name.decode()) for tag, names in found for name, score in names), reverse=True)
-        keys, listed = [key for _, key in named[:limit]], []
-        for some in (keys[start : start + _ASKED_AT_ONCE] for start in range(0, len(keys), _ASKED_AT_ONCE)):
+        named, listed = named[:limit], []
+        for some in (named[start : start + _ASKED_AT_ONCE] for start in range(0, len(named), _ASKED_AT_ONCE)):
             pipeline = connections.client.pipeline(transaction=False)
-            for key in some:
+            for _, key in some:
                 pipeline.hmget(key, "id", "head")
-            for key, (run_id, head) in zip(some, await pipeline.execute(), strict=True):
-                summary = summary_of(run_id, head)
+            for (saved_at, key), (run_id, head) in zip(some, await pipeline.execute(), strict=True):
+                summary = summary_of(run_id, head, saved_at)
                 if summary is not None:
                     listed.append((key, head, summary))
         return listed

@@ -188,7 +188,7 @@ class Handle(NamedTuple):
     doubts: tuple[tuple[Head, SaveBatch], ...] = ()
 
 
-def summary_of(run_id: bytes | None, text: bytes | None) -> RunSummary | None:
+def summary_of(run_id: bytes | None, text: bytes | None, saved_at: float) -> RunSummary | None:
     """Return one line of a list of runs, or None if it is gone. One that is damaged is told to whoever loads it."""
     if run_id is None or text is None:
         return None
@@ -198,7 +198,7 @@ def summary_of(run_id: bytes | None, text: bytes | None) -> RunSummary | None:
     except (StateStoreError, ValueError, TypeError, IndexError):
         return RunSummary(name, None, "running", 0, 0.0, 0.0)
     parts = head.head
-    return RunSummary(name, parts.pipeline, parts.status, head.completed, parts.created_at, parts.updated_at)
+    return RunSummary(name, parts.pipeline, parts.status, head.completed, parts.created_at, saved_at)
 
 
 def _output(run_id: str, position: int, incarnation: str, value: bytes) -> tuple[str, Any, NodeRecord]:

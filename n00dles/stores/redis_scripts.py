@@ -33,14 +33,20 @@ for i = first, #ARGV, 2 do
 end
 """
 
-# KEYS: run, index of its status, the other indexes. ARGV: name, score, the head, then pairs, of which one is the head.
+# Runs lie in an index by when they were saved, by the clock of the server: those of its clients do not agree.
+_SCORE = """
+local time = redis.call('TIME')
+local score = string.format('%s.%06d', time[1], time[2])
+"""
+
+# KEYS: run, index of its status, the other indexes. ARGV: name, the head, then pairs, of which one is the head.
 # Returns 'created', 'there', or 'damaged' (it is in an index, or has a key, and no head). A creation that is sent again
 # finds its own head.
 CREATE = Script(
     """
 local head = redis.call('HGET', KEYS[1], 'head')
 if head then
-    return head == ARGV[3] and 'created' or 'there'
+    return head == ARGV[2] and 'created' or 'there'
 end
 if redis.call('EXISTS', KEYS[1]) == 1 then
     return 'damaged'
@@ -50,36 +56,38 @@ for i = 2, #KEYS do
         return 'damaged'
     end
 end
-local first = 4
+local first = 3
 """
     + _PUT
+    + _SCORE
     + """
-redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
+redis.call('ZADD', KEYS[2], score, ARGV[1])
 return 'created'
 """
 )
 
-# KEYS: run, index of its status before, index of its status now. ARGV: name, score, the head that this save continues,
+# KEYS: run, index of its status before, index of its status now. ARGV: name, the head that this save continues,
 # its own head, then pairs. Returns nothing, or the head that is in the way ('' for none). A save that is sent again
 # finds its own head.
 SAVE = Script(
     """
 local head = redis.call('HGET', KEYS[1], 'head')
-if head == ARGV[4] then
+if head == ARGV[3] then
     return false
 end
-if head ~= ARGV[3] then
+if head ~= ARGV[2] then
     return head or ''
 end
-local first = 5
+local first = 4
 """
     + _PUT
+    + _SCORE
     + """
-redis.call('HSET', KEYS[1], 'head', ARGV[4])
+redis.call('HSET', KEYS[1], 'head', ARGV[3])
 if KEYS[2] ~= KEYS[3] then
     redis.call('ZREM', KEYS[2], ARGV[1])
 end
-redis.call('ZADD', KEYS[3], ARGV[2], ARGV[1])
+redis.call('ZADD', KEYS[3], score, ARGV[1])
 return false
 """
 )

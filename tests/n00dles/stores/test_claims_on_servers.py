@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 import uuid
 from typing import Any
 
@@ -62,6 +63,34 @@ def test_runs_of_a_worker_that_is_killed_are_claimed_at_once_and_not_before(url:
     after = on(url, claimed)
 
     assert (before, ids(after)) == ([], ["r0", "r1"])
+
+
+def test_the_clocks_of_hosts_decide_neither_what_is_old_nor_whose_turn_it_is(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    day, now = 86400.0, time.time
+    offset = [0.0]
+    monkeypatch.setattr("time.time", lambda: now() + offset[0])
+
+    async def work(store: Any) -> Any:
+        for run_id, days in [("ahead", 40), ("behind", -40)]:
+            offset[0] = days * day
+            await put(store, run_id)
+            await put(store, f"{run_id} finished")
+            ctx = await store.load(f"{run_id} finished")
+            ctx.status = "finished"
+            await store.save(ctx.run_id, ctx)
+        listed = [run.run_id for run in await store.list_runs(status="finished")]
+        for days in (40, 0, -40):
+            offset[0] = days * day
+            assert await store.prune(older_than=30 * day) == []
+        return ids(await claimed(store)), listed, sorted(await store.prune(older_than=-60))
+
+    assert on(url, work) == (
+        ["ahead", "behind"],
+        ["behind finished", "ahead finished"],
+        ["ahead finished", "behind finished"],
+    )
 
 
 def test_workers_of_several_processes_share_the_runs(url: str) -> None:

@@ -232,12 +232,15 @@ def test_runs_are_listed_the_last_updated_first(make_store: Factory, monkeypatch
     assert limited == runs[:1]
 
 
-def test_prune_forgets_finished_runs_that_are_old_and_no_others(
-    make_store: Factory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What the clock of this host says."""
     now = [1_000.0]
     monkeypatch.setattr("time.time", lambda: now[0])
+    return now
 
+
+def test_prune_forgets_finished_runs_that_are_old_and_no_others(make_store: Factory, clock: list[float]) -> None:
     async def work(store: Any) -> Any:
         for run_id, at, status in [
             ("old", 1_000.0, "finished"),
@@ -245,11 +248,11 @@ def test_prune_forgets_finished_runs_that_are_old_and_no_others(
             ("old running", 1_000.0, "running"),
             ("young", 1_900.0, "finished"),
         ]:
-            now[0] = at
+            clock[0] = at
             ctx = await store.load_or_create(run_id, {})
             ctx.status = status
             await store.save(run_id, ctx)
-        now[0] = 2_000.0
+        clock[0] = 2_000.0
         removed = await store.prune(older_than=500)
         return removed, await store.prune(older_than=500), {run.run_id for run in await store.list_runs()}
 
