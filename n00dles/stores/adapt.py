@@ -15,7 +15,18 @@ from .base import ById, StateStore
 __all__ = ["as_context", "as_store"]
 
 _METHODS = ("load_or_create", "save", "delete")
-_CAPABILITIES = ("load", "list_runs", "prune", "aclose", "acquire", "renew", "release", "list_leases", "claim")
+_CAPABILITIES = (
+    "load",
+    "list_runs",
+    "prune",
+    "unmade",
+    "aclose",
+    "acquire",
+    "renew",
+    "release",
+    "list_leases",
+    "claim",
+)
 _FIELDS = ("run_id", "inputs", "completed", "order")
 
 

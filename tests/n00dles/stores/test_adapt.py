@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from n00dles import ConfigurationError, CorruptCheckpointError, InMemoryStateStore, PipelineContext
-from n00dles.stores import Closable, ListsRuns, Loads, Prunes, as_context, as_store
+from n00dles.stores import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, as_context, as_store
 
 RECORD: dict[str, Any] = {"run_id": "r", "inputs": {"x": 1}, "completed": {"a": [1]}, "order": ["a"]}
 
@@ -55,6 +55,9 @@ class FullStore(AsyncStore):
     async def prune(self, *, older_than: float) -> Any:
         return [older_than]
 
+    def unmade(self) -> str:
+        return "there is no bucket"
+
     def close(self) -> None:
         self.closed += 1
 
@@ -93,12 +96,13 @@ def test_what_a_store_can_do_beyond_that_is_passed_on_and_nothing_else_is_claime
             (await full.load("r")).completed,
             await full.list_runs(status="failed", limit=3),
             await full.prune(older_than=5),
+            await full.unmade(),
             await full.aclose(),
         ]
 
-    assert not isinstance(plain, Loads | ListsRuns | Prunes | Closable)
-    assert all(isinstance(full, capability) for capability in (Loads, ListsRuns, Prunes, Closable))
-    assert asyncio.run(use()) == [None, {"a": [1]}, ["failed", 3], [5], None]
+    assert not isinstance(plain, Loads | ListsRuns | Prunes | MadeAtFirstUse | Closable)
+    assert all(isinstance(full, capability) for capability in (Loads, ListsRuns, Prunes, MadeAtFirstUse, Closable))
+    assert asyncio.run(use()) == [None, {"a": [1]}, ["failed", 3], [5], "there is no bucket", None]
     assert inner.closed == 1
 
 
