@@ -45,6 +45,7 @@ class WarmWorkers:
         self._asked: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._begun_with = _of_the_interpreter(os.environ)
+        self._turn = threading.Lock()
 
     def start_interpreter(self, module: str, arguments: Sequence[str] = (), **how: Any) -> subprocess.Popen[bytes]:
         """Do what `interpreters.start_interpreter` does."""
@@ -53,7 +54,8 @@ class WarmWorkers:
         same = _of_the_interpreter(environment) == {**self._begun_with, "PYTHONUNBUFFERED": "1"}
         if module != WORKER or sys.platform != "linux" or not same or folder is None or not os.path.isdir(folder):
             return start_fresh(module, arguments, **how)
-        return self._fork(arguments, **{**how, "environment": environment, "folder": folder})
+        with self._turn:
+            return self._fork(arguments, **{**how, "environment": environment, "folder": folder})
 
     def close(self) -> None:
         """End the process that is forked."""

@@ -17,6 +17,8 @@ _LINGER_SECONDS = 0.2
 _LOOK_SECONDS = 0.01
 _IDLE = ("concurrent/futures/thread.py", "threading.py", "queue.py")
 """Where a thread is that waits for work, or is about to end."""
+_HANDS_OVER = "concurrent/futures/_base.py", "_invoke_callbacks"
+"""Where a thread of a pool is whose work has ended, while it tells so."""
 
 
 class Remains:
@@ -56,11 +58,15 @@ class Remains:
 
 
 def _is_at_work(frame: FrameType | None) -> bool:
+    file, function = _HANDS_OVER
+    is_at_work = False
     while frame is not None:
-        if not frame.f_code.co_filename.replace("\\", "/").endswith(_IDLE):
-            return True
+        path = frame.f_code.co_filename.replace("\\", "/")
+        if path.endswith(file) and frame.f_code.co_name == function:
+            return False
+        is_at_work = is_at_work or not path.endswith(_IDLE)
         frame = frame.f_back
-    return False
+    return is_at_work
 
 
 def _name(task: asyncio.Task[Any]) -> str:

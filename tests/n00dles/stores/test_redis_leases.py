@@ -123,14 +123,22 @@ def test_a_deleted_run_is_free_and_its_holder_is_told(redis_server: RedisServer)
 def test_a_cancelled_acquire_leaves_no_lease(redis_server: RedisServer) -> None:
     async def work(store: RedisStateStore) -> Any:
         await store.list_runs()  # so that it is connected
+        cancelled = 0
         for pauses in range(8):
             call = asyncio.create_task(store.acquire("r", "A", 3600))
             for _ in range(pauses):
                 await asyncio.sleep(0)
+            if call.done():  # the server was faster
+                await store.release(await call)
+                continue
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
+            cancelled += 1
             await store.release(await store.acquire("r", "B", 3600))
-        return await store.list_leases(["r"])
+        return cancelled, await store.list_leases(["r"])
 
-    assert with_redis(redis_server.url, work, prefix="acquire:") == []
+    cancelled, leases = with_redis(redis_server.url, work, prefix="acquire:")
+
+    assert cancelled >= 2
+    assert leases == []
