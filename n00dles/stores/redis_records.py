@@ -15,6 +15,7 @@ is found at load, not used. Behind it is the JSON text of this package, byte for
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple, get_args
 
@@ -35,6 +36,7 @@ __all__ = [
     "created_fields",
     "index_keys",
     "read_run",
+    "run_keys",
     "saved_fields",
     "summary_of",
 ]
@@ -67,6 +69,12 @@ class RunKeys:
     def indexes(self, first: Status = "running") -> list[str]:
         """Return the keys of all its indexes, that of `first` before the others."""
         return [self.index(status) for status in sorted(_STATUSES, key=lambda status: status != first)]
+
+
+@lru_cache(maxsize=1024)
+def run_keys(prefix: str, run_id: str) -> RunKeys:
+    """Return the keys of a run. A save asks for them each time, and only the first one pays for the digest."""
+    return RunKeys(prefix, run_id)
 
 
 def index_keys(prefix: str, status: Status | None) -> Iterator[tuple[str, str]]:

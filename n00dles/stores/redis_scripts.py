@@ -79,11 +79,17 @@ if head ~= ARGV[2] then
     return head or ''
 end
 local first = 4
+if #ARGV == 5 then
+    redis.call('HSET', KEYS[1], ARGV[4], ARGV[5], 'head', ARGV[3])
+else
 """
     + _PUT
+    + """
+    redis.call('HSET', KEYS[1], 'head', ARGV[3])
+end
+"""
     + _SCORE
     + """
-redis.call('HSET', KEYS[1], 'head', ARGV[3])
 if KEYS[2] ~= KEYS[3] then
     redis.call('ZREM', KEYS[2], ARGV[1])
 end
