@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ from .redis_records import (
     saved_fields,
     summary_of,
 )
-from .redis_scripts import CREATE, DELETE, FIND, SAVE
+from .redis_scripts import CREATE, DELETE, FIND, OLDER, SAVE
 from .redis_session import Connections, RedisSession
 from .redis_settings import parse_url
 from .sealed_text import damaged
@@ -140,12 +140,14 @@ class RedisStateStore(StateStore):
         """
 
         async def work(connections: Connections) -> list[str]:
-            seconds, microseconds = await connections.client.time()
-            limit, removed = seconds + microseconds / 1e6 - older_than, list[str]()
-            for _, head, run in await self._listed(connections, "finished", None, f"({limit!r}"):
-                is_old = run.status == "finished" and run.updated_at < limit
+            indexes, removed = list(index_keys(self._settings.prefix, "finished")), list[str]()
+            older = await connections.run_all(OLDER, [([index], [repr(older_than)]) for index, _ in indexes])
+            named = [
+                (0.0, tag + name.decode()) for (_, tag), names in zip(indexes, older, strict=True) for name in names
+            ]
+            for _, head, run in await _described(connections, named):
                 # One that somebody has saved since it was listed has another head, and stays.
-                if is_old and await _delete(connections, self._keys(run.run_id), head):
+                if run.status == "finished" and await _delete(connections, self._keys(run.run_id), head):
                     removed.append(run.run_id)
             return removed
 
@@ -301,25 +303,32 @@ class RedisStateStore(StateStore):
         return head
 
     async def _listed(
-        self, connections: Connections, status: Status | None, limit: int | None, before: str = "+inf"
+        self, connections: Connections, status: Status | None, limit: int | None
     ) -> list[tuple[str, bytes, RunSummary]]:
         """Return key, head and summary of the runs in the indexes, the last saved first."""
         tags, most, pipeline = [], -1 if limit is None else limit, connections.client.pipeline(transaction=False)
         for index, tag in index_keys(self._settings.prefix, status):
             tags.append(tag)
-            pipeline.zrange(index, before, "-inf", desc=True, byscore=True, offset=0, num=most, withscores=True)
+            pipeline.zrange(index, "+inf", "-inf", desc=True, byscore=True, offset=0, num=most, withscores=True)
         found = zip(tags, await pipeline.execute(), strict=True)
         named = sorted(((score, tag + name.decode()) for tag, names in found for name, score in names), reverse=True)
-        named, listed = named[:limit], []
-        for some in (named[start : start + _ASKED_AT_ONCE] for start in range(0, len(named), _ASKED_AT_ONCE)):
-            pipeline = connections.client.pipeline(transaction=False)
-            for _, key in some:
-                pipeline.hmget(key, "id", "head")
-            for (saved_at, key), (run_id, head) in zip(some, await pipeline.execute(), strict=True):
-                summary = summary_of(run_id, head, saved_at)
-                if summary is not None:
-                    listed.append((key, head, summary))
-        return listed
+        return await _described(connections, named[:limit])
+
+
+async def _described(
+    connections: Connections, named: Sequence[tuple[float, str]]
+) -> list[tuple[str, bytes, RunSummary]]:
+    """Return key, head and summary of those of these runs that are still there; each comes with when it was saved."""
+    described = []
+    for some in (named[start : start + _ASKED_AT_ONCE] for start in range(0, len(named), _ASKED_AT_ONCE)):
+        pipeline = connections.client.pipeline(transaction=False)
+        for _, key in some:
+            pipeline.hmget(key, "id", "head")
+        for (saved_at, key), (run_id, head) in zip(some, await pipeline.execute(), strict=True):
+            summary = summary_of(run_id, head, saved_at)
+            if summary is not None:
+                described.append((key, head, summary))
+    return described
 
 
 def _doubts(context: PipelineContext) -> tuple[tuple[Head, SaveBatch], ...]:

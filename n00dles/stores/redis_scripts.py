@@ -98,6 +98,15 @@ return false
 """
 )
 
+# KEYS: index. ARGV: seconds. Returns the names of the runs that were last saved longer ago.
+OLDER = Script(
+    """
+local time = redis.call('TIME')
+local limit = time[1] + time[2] / 1000000 - ARGV[1]
+return redis.call('ZRANGE', KEYS[1], '-inf', string.format('(%.6f', limit), 'BYSCORE')
+"""
+)
+
 # KEYS: run, indexes. ARGV: name. Returns 1 if the run is in an index and has no key.
 FIND = Script(
     """

@@ -26,8 +26,9 @@ _MARGIN = 0.6
 _WHOLE_SECONDS = 1.0
 """A store may keep its times in whole seconds, so that a run looks older than it is."""
 _PROCESSES = 2
-_RUNS = (120, *(480,) * 7)
-"""Of each process, at each attempt. Where calls are quick or the machine is busy, a prune rarely meets such a run."""
+_ATTEMPTS = ((120, 0.0), (480, 0.0), (480, 0.002), (480, 0.005), (480, 0.01), (480, 0.02), (480, 0.02), (480, 0.02))
+"""Runs of each process, and for how many seconds at most each stays finished. Where calls are quick or the machine is
+busy, a prune of several steps rarely meets a run that is deleted at once."""
 _PART_OF_A_CALL = 0.5
 _STATUSES = ("running", "waiting", "failed")
 
@@ -132,13 +133,13 @@ async def _judge(s: Scenario, runs: _Runs, removed: Any) -> None:
 
 
 async def _beside_traffic(subject: StoreSubject) -> None:
-    for runs in _RUNS:
-        if await _beside_traffic_with(subject, runs) or subject.findings:
+    for runs, pause in _ATTEMPTS:
+        if await _beside_traffic_with(subject, runs, pause) or subject.findings:
             return
     raise VacuousCheck("no prune has removed anything while the others were at work, so nothing was shown")
 
 
-async def _beside_traffic_with(subject: StoreSubject, runs: int) -> bool:
+async def _beside_traffic_with(subject: StoreSubject, runs: int, pause: float) -> bool:
     """Prune beside others with so many runs each; return whether anything was removed while they were at work."""
     during = 0
     title = f"{_PROCESSES} processes finish runs, and begin them anew, while this one prunes"
@@ -146,7 +147,7 @@ async def _beside_traffic_with(subject: StoreSubject, runs: int) -> bool:
         await s.open()
         run_ids = [[subject.fresh_run_id() for _ in range(runs)] for _ in range(_PROCESSES)]
         seconds = subject.call_seconds * _PART_OF_A_CALL
-        plans = [{"run_ids": ids, "seconds": seconds} for ids in run_ids]
+        plans = [{"run_ids": ids, "seconds": seconds, "pause": pause} for ids in run_ids]
         traffic = asyncio.create_task(
             all_at_once(others, finish_and_begin_again, "finishes runs and begins them anew", plans)
         )

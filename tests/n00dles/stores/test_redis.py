@@ -13,6 +13,7 @@ import pytest
 
 from n00dles import CorruptCheckpointError, PipelineContext, StaleContextError, StateStoreError
 from n00dles.stores import open_store
+from n00dles.stores import redis as redis_store
 from n00dles.stores.redis import RedisStateStore
 from n00dles.stores.redis_records import RunKeys
 from n00dles.stores.redis_session import Connections
@@ -264,7 +265,7 @@ def test_one_connection_is_enough_for_many_calls_at_once(redis_server: RedisServ
 def test_a_prune_leaves_a_run_that_was_saved_after_it_looked(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed = RedisStateStore._listed
+    described = redis_store._described
 
     async def work(store: RedisStateStore) -> Any:
         for run_id in ("touched", "old"):
@@ -272,8 +273,8 @@ def test_a_prune_leaves_a_run_that_was_saved_after_it_looked(
             ctx.status = "finished"
             await store.save(run_id, ctx)
 
-        async def listed_and_touched(self: RedisStateStore, *arguments: Any) -> Any:
-            found = await listed(self, *arguments)
+        async def described_and_touched(*arguments: Any) -> Any:
+            found = await described(*arguments)
             monkeypatch.undo()
             ctx = await store.load("touched")
             assert ctx is not None
@@ -281,7 +282,7 @@ def test_a_prune_leaves_a_run_that_was_saved_after_it_looked(
             await store.save("touched", ctx)
             return found
 
-        monkeypatch.setattr(RedisStateStore, "_listed", listed_and_touched)
+        monkeypatch.setattr(redis_store, "_described", described_and_touched)
         return await store.prune(older_than=-60), await store.load("touched"), await store.load("old")
 
     removed, touched, old = with_redis(redis_server.url, work, prefix="prune:")

@@ -35,7 +35,8 @@ def subject(tmp_path: Path) -> Iterator[StoreSubject]:
 def test_a_store_that_looks_and_removes_in_one_step_passes() -> None:
     result = w09_of("sqlite:///runs.db")
 
-    assert (result.verdict, result.scenarios, result.reason) == (Verdict.PASS, 2, "")
+    assert (result.verdict, result.reason) == (Verdict.PASS, "")
+    assert result.scenarios >= 2  # on a busy machine a prune may meet no run at the first attempt
 
 
 def test_a_store_without_prune_has_nothing_to_break() -> None:
@@ -58,7 +59,7 @@ def test_prunes_that_remove_nothing_beside_the_traffic_show_nothing(
         return []
 
     monkeypatch.setattr(w09_retention, "_prune", nothing_to_remove)
-    monkeypatch.setattr(w09_retention, "_RUNS", (2, 2))
+    monkeypatch.setattr(w09_retention, "_ATTEMPTS", ((2, 0.0), (2, 0.0)))
 
     with pytest.raises(VacuousCheck, match="no prune has removed anything while the others were at work"):
         asyncio.run(w09_retention._beside_traffic(subject))
@@ -69,14 +70,15 @@ def test_prunes_that_remove_nothing_at_first_are_tried_again(
 ) -> None:
     tried = []
 
-    async def removes_at_the_sixth_attempt(_: StoreSubject, runs: int) -> bool:
-        tried.append(runs)
+    async def removes_at_the_sixth_attempt(_: StoreSubject, runs: int, pause: float) -> bool:
+        tried.append((runs, pause))
         return len(tried) == 6
 
     monkeypatch.setattr(w09_retention, "_beside_traffic_with", removes_at_the_sixth_attempt)
 
     asyncio.run(w09_retention._beside_traffic(subject))
 
+    assert tried == sorted(tried)
     assert len(tried) == 6
 
 
