@@ -68,7 +68,8 @@ return 'created'
 
 # KEYS: run, index of its status before, index of its status now. ARGV: name, the head that this save continues,
 # its own head, then pairs. Returns nothing, or the head that is in the way ('' for none). A save that is sent again
-# finds its own head.
+# finds its own head. Nearly every save has one pair, which goes in one command with the head; of several each has its
+# own command, since Lua cannot unpack thousands.
 SAVE = Script(
     """
 local head = redis.call('HGET', KEYS[1], 'head')
