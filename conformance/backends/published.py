@@ -27,5 +27,9 @@ def published() -> ModuleType:
             raise ModuleNotFoundError(f"get-n00dles is not in {folder}; `make field-trial` installs it there")
         module = importlib.util.module_from_spec(spec)
         sys.modules[_NAME] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[_NAME]  # as `import` does: half of a module is none
+            raise
     return sys.modules[_NAME]

@@ -19,7 +19,7 @@ PACKAGES = ()
 PUBLISHED_APART = ("get-n00dles",)
 SERVER = None
 _LAST_WRITER = "a record of this release has no revision, and the last writer wins"
-GAPS = SQLITE_AS_IT_COMES | dict.fromkeys(LAST_WRITER_WINS, _LAST_WRITER)
+GAPS = SQLITE_AS_IT_COMES | dict.fromkeys((*LAST_WRITER_WINS, "C05"), _LAST_WRITER)
 
 
 class PublishedStore:

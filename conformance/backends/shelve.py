@@ -1,9 +1,9 @@
 """shelve: a dict of pickled objects on a dbm file, from Python's standard library.
 
 Used as its documentation shows (https://docs.python.org/3/library/shelve.html): opened, used and closed in a `with`
-block, a block a call, with the dbm module that Python picks. The documentation says that a shelf must not be open for
-writing anywhere else at the same time; the adapter therefore holds a lock of the process during a call. A key is the
-run's id.
+block, a block a call, with the dbm module that Python picks; before Python 3.13 that is dbm.dumb where the libraries of
+the others are not there. The documentation says that a shelf must not be open for writing anywhere else at the same
+time; the adapter therefore holds a lock of the process during a call. A key is the run's id.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ PACKAGES = ()
 SERVER = None
 _ONE_AT_A_TIME = "its documentation says that it does not support concurrent access"
 _NO_COMPARE = "a dict has no way to write a value only if it is still the one that was read"
+_DISASTER = "the source of dbm.dumb says that a crash before the index is written is a disaster for the database"
 GAPS = (
     dict.fromkeys(LAST_WRITER_WINS, _NO_COMPARE)
-    | dict.fromkeys(("S16", "W01", "W02", "W03", "W04"), _ONE_AT_A_TIME)
+    | dict.fromkeys(("S13", "S16", "W01", "W02", "W03", "W04"), _ONE_AT_A_TIME)
+    | dict.fromkeys(("C03", "C06"), _DISASTER)
     | {"S10": "neither shelve nor dbm promises to find a changed byte"}
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from conformance.backends.published import published
 from conformance.field_trial import __main__ as command
 from conformance.field_trial import checking, confirming
 from conformance.field_trial import subjects as found_in
@@ -82,6 +83,22 @@ def test_an_adapter_keeps_a_run_and_refuses_a_save_that_is_behind_if_it_can(name
     assert (found.inputs, dict(found.completed)) == ({"topic": "cats"}, {"writer": {"text": "purr"}})
     assert store.load_or_create("a/run", {"topic": "anew"}).inputs == {"topic": "anew"}
     getattr(store, "close", lambda: None)()
+
+
+def test_the_published_release_is_loaded_anew_if_its_first_import_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "published" / "n00dles" / "__init__.py"
+    package.parent.mkdir(parents=True)
+    package.write_text("raise OSError('too many open files')")
+    monkeypatch.setattr(sys, "prefix", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "published_n00dles", raising=False)
+    with pytest.raises(OSError, match="too many"):
+        published()
+
+    package.write_text("is_ready = True")
+
+    assert published().is_ready
 
 
 @pytest.mark.parametrize(
