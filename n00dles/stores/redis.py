@@ -6,10 +6,10 @@ import asyncio
 import threading
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..context import PipelineContext
-from ..errors import StateStoreError
+from ..errors import ConfigurationError, StateStoreError
 from ..records import SaveBatch, Status, StoredRevision
 from . import redis_leases
 from .base import RunSummary, StateStore, check_run_id
@@ -30,9 +30,11 @@ from .redis_records import (
     summary_of,
 )
 from .redis_scripts import CREATE, DELETE, FIND, OLDER, SAVE
-from .redis_session import Connections, RedisSession
 from .redis_settings import parse_url
 from .sealed_text import damaged
+
+if TYPE_CHECKING:
+    from .redis_session import Connections
 
 __all__ = ["RedisStateStore"]
 
@@ -67,6 +69,14 @@ class RedisStateStore(StateStore):
         self._settings = parse_url(
             url, prefix=prefix, durability=durability, timeout=timeout, max_connections=max_connections
         )
+        # With redis-py, which may be missing; whoever only names this class need not have it.
+        try:
+            from .redis_session import RedisSession
+        except ImportError as error:
+            raise ConfigurationError(
+                f"the Redis store {self._settings.shown} needs the package redis; install it with: pip install "
+                f"'n00dles-testing[redis]' ({error})."
+            ) from error
         self._session = RedisSession(self._settings)
         # A context may be saved from several threads at once.
         self._lock = threading.Lock()
@@ -152,6 +162,11 @@ class RedisStateStore(StateStore):
             return removed
 
         return await self._session.call(work, has_many_steps=True)
+
+    async def server_time(self) -> float:
+        """Return the seconds since the epoch by the server's clock, which decides what `prune` removes."""
+        seconds, microseconds = await self._session.call(lambda connections: connections.client.time())
+        return seconds + microseconds / 1_000_000
 
     async def acquire(self, run_id: str, holder: str, ttl: float) -> Lease:
         """Return a lease of the run. Raises `RunLockedError` if another worker holds it, here or on another host."""
@@ -250,9 +265,10 @@ class RedisStateStore(StateStore):
                 continue
             sent = self._sent(context, before, snapshot)
             head, batch = sent
+            indexes = dict.fromkeys(keys.index(each.head.status) for each in (head, before))
             in_the_way = await connections.run(
                 SAVE,
-                [keys.run, keys.index(before.head.status), keys.index(head.head.status)],
+                [keys.run, *indexes],
                 keys.name,
                 before.text,
                 head.text,

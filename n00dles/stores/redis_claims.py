@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import StateStoreError
 from . import redis_leases
@@ -18,7 +18,9 @@ from .claims import OPEN, Claim
 from .leases import Lease, new_lease
 from .redis_records import Head, RunKeys, index_keys
 from .redis_scripts import CLAIM, TAKES_WRITES
-from .redis_session import Connections
+
+if TYPE_CHECKING:
+    from .redis_session import Connections
 
 __all__ = ["RedisClaim"]
 

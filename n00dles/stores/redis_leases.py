@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .alive import ALIVE
 from .leases import Lease, lost_error, renewed, run_locked_error
 from .redis_records import RunKeys
 from .redis_scripts import ACQUIRE, RELEASE, RENEW
-from .redis_session import Connections
+
+if TYPE_CHECKING:
+    from .redis_session import Connections
 
 __all__ = ["acquire", "drop", "held", "release", "renew", "unexpired", "values"]
 

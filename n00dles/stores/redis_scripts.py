@@ -36,7 +36,7 @@ end
 # Runs lie in an index by when they were saved, by the clock of the server: those of its clients do not agree.
 _SCORE = """
 local time = redis.call('TIME')
-local score = string.format('%s.%06d', time[1], time[2])
+local score = time[1] + time[2] / 1000000
 """
 
 # KEYS: run, index of its status, the other indexes. ARGV: name, the head, then pairs, of which one is the head.
@@ -66,10 +66,10 @@ return 'created'
 """
 )
 
-# KEYS: run, index of its status before, index of its status now. ARGV: name, the head that this save continues,
-# its own head, then pairs. Returns nothing, or the head that is in the way ('' for none). A save that is sent again
-# finds its own head. Nearly every save has one pair, which goes in one command with the head; of several each has its
-# own command, since Lua cannot unpack thousands.
+# KEYS: run, index of its status now, and of its status before if that is another. ARGV: name, the head that this save
+# continues, its own head, then pairs. Returns nothing, or the head that is in the way ('' for none). A save that is
+# sent again finds its own head. Nearly every save has one pair, which goes in one command with the head; of several
+# each has its own command, since Lua cannot unpack thousands.
 SAVE = Script(
     """
 local head = redis.call('HGET', KEYS[1], 'head')
@@ -91,10 +91,10 @@ end
 """
     + _SCORE
     + """
-if KEYS[2] ~= KEYS[3] then
-    redis.call('ZREM', KEYS[2], ARGV[1])
+redis.call('ZADD', KEYS[2], score, ARGV[1])
+if KEYS[3] then
+    redis.call('ZREM', KEYS[3], ARGV[1])
 end
-redis.call('ZADD', KEYS[3], score, ARGV[1])
 return false
 """
 )

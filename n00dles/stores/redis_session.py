@@ -14,16 +14,18 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
-from ..errors import ConfigurationError, StateStoreError
+from redis.asyncio import Redis
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+
+from ..errors import StateStoreError
 from .redis_durability import asked_settings, failover_note, weaknesses
+from .redis_errors import is_transient, store_error
+from .redis_pool import new_client
 from .redis_scripts import Script
 from .redis_settings import RedisSettings
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
 
 __all__ = ["Connections", "RedisSession"]
 
@@ -86,8 +88,6 @@ class Connections:
 
     async def run(self, script: Script, keys: list[str], *arguments: Any) -> Any:
         """Return what a script returns; a server that does not know it, as after a restart, is told."""
-        from redis.exceptions import NoScriptError
-
         try:
             return await self._answer("EVALSHA", script.sha, len(keys), *keys, *arguments)
         except NoScriptError:
@@ -98,8 +98,6 @@ class Connections:
 
         The client would drop the connection, and nobody would know whether the command is done, or will be.
         """
-        from redis.exceptions import ResponseError
-
         pool: Any = self.client.connection_pool
         connection = await pool.get_connection()
         try:
@@ -184,11 +182,6 @@ class RedisSession:
         self, work: Callable[[Connections], Awaitable[T]], run_id: str | None, call: _Call, part: float
     ) -> T:
         connections = await self._connections()
-        # Imported with the client, which may be missing until then.
-        from redis.exceptions import RedisError
-
-        from .redis_errors import is_transient, store_error
-
         settings, loop = self.settings, asyncio.get_running_loop()
         deadline, pause = loop.time() + settings.timeout, _FIRST_PAUSE
         failed: BaseException | None = None
@@ -215,15 +208,13 @@ class RedisSession:
             found = self._open.get(loop)
             is_new = found is None
             if found is None:
-                found = self._open[loop] = Connections(_client(self.settings))
+                found = self._open[loop] = Connections(new_client(self.settings))
         if is_new:
             await found.open()
         return found
 
     async def _check(self, connections: Connections) -> None:
         """Look at how the server keeps what it acknowledges, and refuse it or warn if it may lose that."""
-        from redis.exceptions import ResponseError
-
         client = connections.client
         await client.ping()  # what is wrong with the URL is told by this, and not taken for a right that is lacking
         info: dict[str, Any] = {}
@@ -250,33 +241,6 @@ class RedisSession:
         if sentence not in self._warned:
             self._warned.add(sentence)
             _log.warning("the Redis store %s may lose acknowledged saves: %s.", self.settings.shown, sentence)
-
-
-def _client(settings: RedisSettings) -> Redis:
-    try:
-        from redis.asyncio import BlockingConnectionPool, Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
-    except ImportError as error:
-        raise ConfigurationError(
-            f"the Redis store {settings.shown} needs the package redis; install it with: pip install "
-            "'n00dles-testing[redis]'."
-        ) from error
-    try:
-        pool = BlockingConnectionPool.from_url(
-            settings.url,
-            max_connections=settings.max_connections,
-            # Each attempt has its limit; with one of its own the client makes a task of every command.
-            timeout=None,
-            socket_timeout=None,
-            socket_connect_timeout=settings.timeout / 2,
-            retry=Retry(NoBackoff(), 0),
-            protocol=2,
-            **({} if settings.url.startswith("unix") else {"socket_keepalive": True}),
-        )
-        return Redis(connection_pool=pool)
-    except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"the URL of {settings.shown} cannot be used: {error}") from None
 
 
 def _text(value: Any) -> str:
