@@ -20,7 +20,9 @@ from .records import Record, TransactionalStore
 PACKAGES = ("duckdb",)
 SERVER = None
 _ONE_PROCESS = "its documentation says that one process at a time may write"
-GAPS = dict.fromkeys(("S13", "S16", "W01", "W02", "W03", "W04"), _ONE_PROCESS)
+GAPS = dict.fromkeys(("S13", "S16", "W01", "W02", "W03", "W04"), _ONE_PROCESS) | {
+    "C04": "where a failed commit cannot be undone either, it refuses all until it is opened again, as its error says"
+}
 
 
 class DuckStore(TransactionalStore):

@@ -16,7 +16,7 @@ from .records import Record, RecordStore
 __all__ = ["GAPS", "SaverStore"]
 
 _NO_COMPARE = "a saver has no way to write a checkpoint only if the newest one is still the one that was read"
-GAPS = dict.fromkeys((*LAST_WRITER_WINS, "C05"), _NO_COMPARE)
+GAPS = dict.fromkeys(LAST_WRITER_WINS, _NO_COMPARE)
 
 
 class SaverStore(RecordStore):

@@ -16,7 +16,7 @@ from .langgraph import SaverStore
 
 PACKAGES = ("langgraph-checkpoint-postgres", "langgraph-checkpoint", "psycopg[binary,pool]")
 SERVER = "postgres"
-GAPS = OF_ALL
+GAPS = OF_ALL | {"S13": "connections must be made after a fork, as the documentation of psycopg says"}
 
 
 @contextmanager
