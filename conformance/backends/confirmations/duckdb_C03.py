@@ -23,7 +23,8 @@ if __name__ == "__main__":
     try:
         duckdb.connect("runs.duckdb").close()
     except duckdb.Error as error:
-        print(f"and connect() says: {type(error).__name__}: {str(error).rpartition('" ')[2]}")
+        said = str(error).rpartition('" ')[2]
+        print(f"and connect() says: {type(error).__name__}: a file {said}")
         sys.exit(0)
     print("it opens")
     sys.exit(1)

@@ -10,7 +10,8 @@ os.truncate("runs.duckdb", 0)  # the file is there before its first page is writ
 try:
     duckdb.connect("runs.duckdb").close()
 except duckdb.Error as error:
-    print(f"connect() says: {type(error).__name__}: {str(error).rpartition('" ')[2]}")
+    said = str(error).rpartition('" ')[2]
+    print(f"connect() says: {type(error).__name__}: a file {said}")
     sys.exit(0)
 print("it opens")
 sys.exit(1)
