@@ -19,7 +19,7 @@ from .events import CheckpointSaved, Event, NodeFailed, NodeRetried, NodeStarted
 from .pipeline import Step
 from .result import RunResult
 from .runs_text import holding_of, one_line, story_of, table_of, time_text
-from .stores.base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore
+from .stores.base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore, TellsTime
 from .stores.leases import Lease, ListsLeases
 from .stores.urls import open_store
 from .targets import load_target
@@ -189,8 +189,8 @@ async def _prune(store: StateStore, older_than: float, *, dry: bool) -> list[str
         raise ConfigurationError(f"{type(store).__name__} cannot prune: it has no prune().")
     if not dry:
         return await store.prune(older_than=older_than)
-    limit = time.time() - older_than
-    return [run.run_id for run in await _listed(store, "finished", None) if run.updated_at < limit]
+    now = await store.server_time() if isinstance(store, TellsTime) else time.time()
+    return [run.run_id for run in await _listed(store, "finished", None) if run.updated_at < now - older_than]
 
 
 def _print_json(value: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .adapt import as_context, as_store
-from .base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore
+from .base import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, RunSummary, StateStore, TellsTime
 from .claims import Claim, Claims
 from .leases import Lease, Leases, ListsLeases
 from .memory import InMemoryStateStore
@@ -25,6 +25,7 @@ __all__ = [
     "RunSummary",
     "SQLiteStateStore",
     "StateStore",
+    "TellsTime",
     "as_context",
     "as_store",
     "open_store",

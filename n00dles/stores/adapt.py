@@ -19,6 +19,7 @@ _CAPABILITIES = (
     "load",
     "list_runs",
     "prune",
+    "server_time",
     "unmade",
     "aclose",
     "acquire",

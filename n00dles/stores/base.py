@@ -23,6 +23,7 @@ __all__ = [
     "Prunes",
     "RunSummary",
     "StateStore",
+    "TellsTime",
     "check_run_id",
 ]
 
@@ -110,6 +111,15 @@ class Prunes(Protocol):
 
     async def prune(self, *, older_than: float) -> list[str]:
         """Delete finished runs that were last updated more than `older_than` seconds ago; return their ids."""
+        ...
+
+
+@runtime_checkable
+class TellsTime(Protocol):
+    """The capability to say what time it is where the runs are: by that clock `prune` finds what is old."""
+
+    async def server_time(self) -> float:
+        """Return the seconds since the epoch by the clock that the times of `list_runs` are of."""
         ...
 
 

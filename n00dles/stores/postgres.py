@@ -107,6 +107,10 @@ class PostgresStateStore(StateStore):
         """
         return await self._session.call(lambda c: self._records.prune(c, older_than), None, again=False)
 
+    async def server_time(self) -> float:
+        """Return the seconds since the epoch by the server's clock, which decides what `prune` removes."""
+        return await self._session.call(self._records.now, None)
+
     async def unmade(self) -> str | None:
         """Say that the schema is not there, or that it holds no tables of a store; None if it does."""
         if await self._session.is_made():

@@ -138,6 +138,11 @@ class PostgresRecords:
             rows = await (await connection.execute(self._prune, (older_than,), binary=True)).fetchall()
         return [bytes(run_id).decode() for (run_id,) in rows]
 
+    async def now(self, connection: Connection) -> float:
+        """Return the time by the server's clock, in seconds since the epoch."""
+        rows = await (await connection.execute(f"SELECT {_NOW}")).fetchall()
+        return float(rows[0][0])
+
     async def summaries(self, connection: Connection, status: Status | None, limit: int | None) -> list[RunSummary]:
         """Return one summary a run, the last updated first; outputs are not read."""
         rows = await connection.execute(self._list, {"status": status, "limit": limit}, binary=True)

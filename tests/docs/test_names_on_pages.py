@@ -22,7 +22,7 @@ NOT_OURS = {"ctx", "context", "snapshot", "batch", "inputs", "run_id", "fsync", 
 LIBRARIES = {"n00dles", "asyncio", "fcntl", "sqlite3", "subprocess", "threading"}
 FIELDS = {"run_id", "inputs", "completed", "order"}
 """What every store keeps of a context."""
-METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "unmade", "aclose"}
+METHODS = {"load_or_create", "save", "delete", "load", "list_runs", "prune", "server_time", "unmade", "aclose"}
 METHODS |= {"acquire", "renew", "release", "list_leases", "claim"}
 
 

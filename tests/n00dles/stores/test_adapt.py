@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from n00dles import ConfigurationError, CorruptCheckpointError, InMemoryStateStore, PipelineContext
-from n00dles.stores import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, as_context, as_store
+from n00dles.stores import Closable, ListsRuns, Loads, MadeAtFirstUse, Prunes, TellsTime, as_context, as_store
 
 RECORD: dict[str, Any] = {"run_id": "r", "inputs": {"x": 1}, "completed": {"a": [1]}, "order": ["a"]}
 
@@ -55,6 +55,9 @@ class FullStore(AsyncStore):
     async def prune(self, *, older_than: float) -> Any:
         return [older_than]
 
+    def server_time(self) -> float:
+        return 7.5
+
     def unmade(self) -> str:
         return "there is no bucket"
 
@@ -96,13 +99,15 @@ def test_what_a_store_can_do_beyond_that_is_passed_on_and_nothing_else_is_claime
             (await full.load("r")).completed,
             await full.list_runs(status="failed", limit=3),
             await full.prune(older_than=5),
+            await full.server_time(),
             await full.unmade(),
             await full.aclose(),
         ]
 
-    assert not isinstance(plain, Loads | ListsRuns | Prunes | MadeAtFirstUse | Closable)
-    assert all(isinstance(full, capability) for capability in (Loads, ListsRuns, Prunes, MadeAtFirstUse, Closable))
-    assert asyncio.run(use()) == [None, {"a": [1]}, ["failed", 3], [5], "there is no bucket", None]
+    assert not isinstance(plain, Loads | ListsRuns | Prunes | TellsTime | MadeAtFirstUse | Closable)
+    everything = (Loads, ListsRuns, Prunes, TellsTime, MadeAtFirstUse, Closable)
+    assert all(isinstance(full, capability) for capability in everything)
+    assert asyncio.run(use()) == [None, {"a": [1]}, ["failed", 3], [5], 7.5, "there is no bucket", None]
     assert inner.closed == 1
 
 

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 from redis.exceptions import ConnectionError as LostError
 
+from n00dles.cli import main
 from n00dles.stores import open_store, redis_claims
 from n00dles.stores.postgres_pool import cut
 from n00dles.stores.redis_session import Connections
@@ -91,6 +92,23 @@ def test_the_clocks_of_hosts_decide_neither_what_is_old_nor_whose_turn_it_is(
         ["behind finished", "ahead finished"],
         ["ahead finished", "behind finished"],
     )
+
+
+def test_what_prune_would_remove_goes_by_the_clock_of_the_server_too(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def work(store: Any) -> None:
+        ctx = await store.load_or_create("young", {})
+        ctx.status = "finished"
+        await store.save("young", ctx)
+
+    on(url, work)
+    now = time.time
+    monkeypatch.setattr("time.time", lambda: now() + 40 * 86400.0)
+
+    main(["runs", "prune", "--older-than", "30d", "--dry-run", "--store", url])
+
+    assert capsys.readouterr().out == ""
 
 
 def test_workers_of_several_processes_share_the_runs(url: str) -> None:
