@@ -1,9 +1,9 @@
 """Stores that others have published, each behind the three methods of a state store, and our own: one file a subject.
 
-A module here names what is installed (`PACKAGES`, the first one is the subject), which server it needs (`SERVER`), what
-the subject neither promises nor gives an adapter to build on (`GAPS`: clause and reason), and has the factory
-`open_store`. It imports its package only when the store is opened; the stores of this project say `IS_OURS`. `make
-field-trial` checks them all.
+A module here names what is installed (`PACKAGES`, the first one is the subject), which server it needs (`SERVER`) and
+which files of a package that server loads (`SERVER_MODULES`), what the subject neither promises nor gives an adapter to
+build on (`GAPS`: clause and reason), and has the factory `open_store`. It imports its package only when the store is
+opened; the stores of this project say `IS_OURS`. `make field-trial` checks them all.
 """
 
 from __future__ import annotations

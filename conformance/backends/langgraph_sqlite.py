@@ -17,6 +17,8 @@ SERVER = None
 GAPS = OF_ALL | {
     "S07": "a late save into a deleted thread makes it anew, which a saver without revisions cannot tell",
     "S10": "neither LangGraph nor SQLite promises to find a changed byte",
+    "C05": "a save that is made again overwrites what another has saved in between: a saver cannot compare",
+    "P03": "neither speaks of a failed sync; SQLite takes it for done when a commit is made again",
     "S13": "a connection of SQLite must not be carried across a fork, as its documentation says",
 }
 

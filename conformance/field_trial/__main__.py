@@ -24,10 +24,11 @@ from n00dles_testing.exits import INTERRUPTED
 
 from .checking import CheckError, check, kept
 from .confirming import Confirmation, confirmed
-from .environments import InstallError, prepared
+from .environments import Environment, InstallError, prepared
 from .matrix import FOLDER, in_readme
 from .page import TABLE, pages
 from .results import failed_before, read_all, trimmed, word, write
+from .server_modules import server_with_modules
 from .subjects import ROOT, Subject, subjects
 
 RESULTS = ROOT / "conformance" / "results"
@@ -74,17 +75,23 @@ def _tried(subject: Subject, options: argparse.Namespace) -> dict[str, Any]:
         environment = prepared(subject, options.work, fresh=options.fresh)
         _tell(f"  installed: {', '.join(f'{name} {of}' for name, of in environment.versions.items())}")
         found = kept(subject, environment, options.work, seed=options.seed)
-        for level in [each for each in options.levels if options.again or not found.has(each)]:
-            _tell(f"  checking {level_title(level)}; this takes minutes")
-            check(subject, environment, options.work, found, level=level)
-            _tell(f"  checked ({time.monotonic() - began:.0f} s)")
-        shown = list[Confirmation]()
-        for each in confirmed(subject, environment):
-            _tell(f"  {each}")
-            shown.append(each)
+        with server_with_modules(subject, environment):
+            for level in [each for each in options.levels if options.again or not found.has(each)]:
+                _tell(f"  checking {level_title(level)}; this takes minutes")
+                check(subject, environment, options.work, found, level=level)
+                _tell(f"  checked ({time.monotonic() - began:.0f} s)")
+            shown = _shown(subject, environment)
     except (InstallError, CheckError) as error:
         return failed_before(subject, str(error))
     return trimmed(subject, found, environment.versions, shown)
+
+
+def _shown(subject: Subject, environment: Environment) -> list[Confirmation]:
+    shown = []
+    for each in confirmed(subject, environment):
+        _tell(f"  {each}")
+        shown.append(each)
+    return shown
 
 
 def _told(content: dict[str, Any]) -> bool:

@@ -30,6 +30,7 @@ class Subject:
     packages: tuple[str, ...] = ()
     published_apart: tuple[str, ...] = ()
     server: str | None = None
+    server_modules: tuple[str, ...] = ()
     gaps: Mapping[str, str] = ()  # type: ignore[assignment]
     not_run: str = ""
     is_ours: bool = False
@@ -74,6 +75,7 @@ def _read(name: str) -> Subject:
         packages=tuple(module.PACKAGES),
         published_apart=tuple(getattr(module, "PUBLISHED_APART", ())),
         server=module.SERVER,
+        server_modules=tuple(getattr(module, "SERVER_MODULES", ())),
         gaps=dict(module.GAPS),
         not_run=getattr(module, "NOT_RUN", ""),
         is_ours=getattr(module, "IS_OURS", False),

@@ -2,7 +2,7 @@
 
 A call may raise *before* it has done anything, or *after* it has done all: its reply was lost. Not every call may do
 both. An `open` that fails leaves nothing open; a buffered file that fails to close is closed all the same; SQLite
-undoes a statement that fails, and a BEGIN that fails has begun nothing.
+undoes a statement that fails, and the whole transaction if its commit does, and a BEGIN that fails has begun nothing.
 """
 
 from __future__ import annotations
@@ -51,8 +51,11 @@ def in_transaction(call: IOCall) -> bool:
 
 
 def undo(call: IOCall) -> None:
-    """Do what the library does by itself when the call fails: `with connection:` rolls back if its commit fails."""
-    if call.kind is Kind.DATABASE and _method(call) == "__exit__":
+    """Do what SQLite does by itself when a commit fails on a bad or full disk, also that of a `with connection:`.
+
+    Its transaction is over. It would stay only if somebody else's lock were in the way, and that is another error.
+    """
+    if call.kind is Kind.DATABASE and _method(call) in ("__exit__", "commit"):
         call.function.__self__.rollback()
 
 

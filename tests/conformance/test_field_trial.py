@@ -6,6 +6,8 @@ import argparse
 import importlib
 import importlib.util
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,11 @@ from conformance.backends.published import published
 from conformance.field_trial import __main__ as command
 from conformance.field_trial import checking, confirming
 from conformance.field_trial import subjects as found_in
-from conformance.field_trial.environments import Environment
+from conformance.field_trial.environments import Environment, InstallError
 from conformance.field_trial.matrix import FOLDER, short
 from conformance.field_trial.page import TABLE, pages
 from conformance.field_trial.results import CLAUSES, failed_before, read_all, trimmed, word
+from conformance.field_trial.server_modules import server_with_modules
 from conformance.field_trial.subjects import BACKENDS, Subject, subjects
 from n00dles import PipelineContext, StaleContextError
 from n00dles_testing.conformance.contract import LEVELS
@@ -278,3 +281,27 @@ def test_the_command_writes_the_table_of_all_and_fails_where_a_subject_was_not_t
     assert "[DuckDB](field-trial/duckdb.md)" in text
     assert "[LMDB](field-trial/lmdb.md): there is no such package" in text
     assert "[TinyDB](field-trial/tinydb.md): nobody has tried it yet" in text
+
+
+def test_a_server_is_started_with_the_modules_of_its_subject_and_the_next_one_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, python = tmp_path / "lib/python3.11/site-packages/search/search.so", tmp_path / "bin/python"
+    for path, text in ((module, ""), (python, "#!/bin/sh\necho /bin/echo\n")):
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+    python.chmod(0o755)
+    monkeypatch.setenv("N00DLES_VALKEY_SERVER", "mine")
+    environment = Environment(tmp_path, {})
+
+    with server_with_modules(Subject("one", "about", server_modules=("search/search.so",)), environment):
+        program = os.environ["N00DLES_VALKEY_SERVER"]
+        said = subprocess.run([program, "valkey.conf"], capture_output=True, text=True, check=True).stdout
+
+    assert said == f"valkey.conf --loadmodule {module}\n"
+    assert os.environ["N00DLES_VALKEY_SERVER"] == "mine"
+    with (
+        pytest.raises(InstallError, match=r"search/none\.so is not in"),
+        server_with_modules(Subject("two", "about", server_modules=("search/none.so",)), environment),
+    ):
+        pass

@@ -227,3 +227,26 @@ print(json.dumps([line for line in heard_in(work) if line.endswith("before")]))"
     )
 
     assert heard == ["1 sqlite3.connect before", "2 sqlite3 statement before"]
+
+
+@pytest.mark.parametrize("how", ["of the kernel's", "of ours"])
+def test_a_commit_of_sqlite_that_meets_a_full_disk_is_rolled_back(how: str, tmp_path: Path) -> None:
+    """SQLite ends the transaction: whoever commits again later commits nothing of it."""
+    said = told_by(
+        f"""
+connection = sqlite3.connect(folder / "x.db")
+connection.execute("CREATE TABLE t (a)")
+connection.execute("INSERT INTO t VALUES (?)", ("x" * 100_000,))
+def heard(number, call, when):
+    if when == "before" and call.name == "sqlite3.Connection.commit":
+        undo(call)
+        raise error_of(call, "ENOSPC")
+if {how == "of ours"}:
+    with Seam(heard).listening(): came = attempt(lambda: connection.commit())
+else:
+    with limited_size(20_000): came = attempt(lambda: connection.commit())
+print(json.dumps([came.split()[0], connection.in_transaction]))""",
+        tmp_path,
+    )
+
+    assert said == ["OperationalError", False]
