@@ -16,7 +16,10 @@ from .langgraph import SaverStore
 
 PACKAGES = ("langgraph-checkpoint-postgres", "langgraph-checkpoint", "psycopg[binary,pool]")
 SERVER = "postgres"
-GAPS = OF_ALL | {"S13": "connections must be made after a fork, as the documentation of psycopg says"}
+GAPS = OF_ALL | {
+    "S13": "connections must be made after a fork, as the documentation of psycopg says",
+    "W06": "neither the saver nor psycopg bounds the wait for a reply, and the README of the saver says nothing of it",
+}
 
 
 @contextmanager
