@@ -31,7 +31,7 @@ _SILENT = (
 GAPS = (
     SQLITE_AS_IT_COMES
     | dict.fromkeys(LAST_WRITER_WINS, _NO_COMPARE)
-    | dict.fromkeys(("S13", "S16", "C04", "C05"), _SILENT)
+    | dict.fromkeys(("S13", "S16", "C04", "C05", "W01"), _SILENT)
 )
 _TABLE = "runs"
 _setting_up = threading.Lock()
