@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from ..errors import N00dlesError, StateStoreError
 from .sqlite_connection import is_busy, is_read_only, open_database, store_error
+from .sqlite_log import WriteAheadLog
 
 __all__ = ["SQLiteSession", "WouldWaitError"]
 
@@ -38,6 +39,7 @@ class SQLiteSession:
         self.path = path
         self.busy_timeout = busy_timeout
         self._connection: sqlite3.Connection | None = None
+        self._log = WriteAheadLog(path)
         self._waits = True
         # Reentrant: while a fork holds it, the collector may close the session of a store that nobody has any more.
         self._lock = threading.RLock()
@@ -77,14 +79,27 @@ class SQLiteSession:
 
     def _run(self, kind: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T], wait: bool) -> T:
         try:
-            return _run(self._open(wait), kind, work)
+            return self._transaction(self._open(wait), kind, work)
         except sqlite3.OperationalError as error:
             if not is_read_only(error):
                 raise
             # SQLite opens a file for reading if it cannot be opened for writing, be it for want of a descriptor at
             # that moment, and then never writes.
             self._close()
-            return _run(self._open(wait), kind, work)
+            return self._transaction(self._open(wait), kind, work)
+
+    def _transaction(self, connection: sqlite3.Connection, kind: str, work: Callable[[sqlite3.Connection], T]) -> T:
+        connection.execute(kind)
+        try:
+            if kind == "BEGIN IMMEDIATE":
+                self._log.grow_ahead()
+            result = work(connection)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection.in_transaction:
+                _roll_back(connection, error)
+            raise
+        return result
 
     def empty_log(self) -> None:
         """Move the write-ahead log into the database and cut it to nothing, unless another process is reading."""
@@ -110,6 +125,7 @@ class SQLiteSession:
                     "under way, or open the store in a fresh process."
                 )
             self._connection = open_database(self.path, self.busy_timeout)
+            self._log = WriteAheadLog(self.path)
             self._waits = True
         if self._waits is not wait:
             self._connection.execute(f"PRAGMA busy_timeout = {int(self.busy_timeout * 1000) if wait else 0}")
@@ -160,18 +176,6 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=_for_all(SQLiteSession.go_on_in_the_parent),
         after_in_child=_for_all(SQLiteSession.begin_in_the_child),
     )
-
-
-def _run(connection: sqlite3.Connection, kind: str, work: Callable[[sqlite3.Connection], T]) -> T:
-    connection.execute(kind)
-    try:
-        result = work(connection)
-        connection.execute("COMMIT")
-    except BaseException as error:
-        if connection.in_transaction:
-            _roll_back(connection, error)
-        raise
-    return result
 
 
 def _roll_back(connection: sqlite3.Connection, cause: BaseException) -> None:

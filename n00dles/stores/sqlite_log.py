@@ -1,0 +1,43 @@
+"""The write-ahead log of a SQLite file, kept longer than what is in it.
+
+Syncing a file that has grown also writes that it has, to the journal of the file system: a commit then takes up to
+twice as long as one that writes over what is there. SQLite lets the log grow by a page a commit, for its first thousand
+pages, and removes it when the last process closes it. So it is made longer here in steps, by zeros. SQLite reads a log
+up to the first frame that does not carry the salt of its header, or is of page 0
+(https://www.sqlite.org/fileformat2.html#walformat), and writes over the zeros.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+__all__ = ["WriteAheadLog"]
+
+SMALLEST_STEP, LARGEST_STEP = 2**16, 2**20  # bytes
+LONGEST = 2**22
+"""Bytes after which SQLite begins the log anew, unless somebody reads on."""
+
+
+class WriteAheadLog:
+    """The log of the database at `path`; one object for as long as a connection is open."""
+
+    def __init__(self, path: str) -> None:
+        self._path = f"{os.path.realpath(path)}-wal"
+        self._length: int | None = None
+
+    def grow_ahead(self) -> None:
+        """Make the log longer if it has grown by itself since the last call.
+
+        Call it between BEGIN IMMEDIATE and the first change: then nobody else writes to the log. It is doubled, so all
+        that is written in vain is as long as what is not; who saves once pays nothing. Where it cannot be done, SQLite
+        lets the log grow, or says why it cannot.
+        """
+        with suppress(OSError):
+            length = os.stat(self._path).st_size
+            if self._length is not None and self._length < length < LONGEST:
+                zeros = bytes(min(max(length, SMALLEST_STEP), LARGEST_STEP))
+                with open(self._path, "r+b", buffering=0) as log:
+                    log.seek(length)
+                    length += log.write(zeros)
+            self._length = length
