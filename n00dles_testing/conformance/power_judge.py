@@ -2,7 +2,8 @@
 
 Five questions, and the first that is answered badly is the fault: does it open and load (CORRUPT)? Is that what was
 acknowledged (LOST_ACK, PHANTOM, MIXED)? Does it load the same again, also when opened again (UNSTABLE)? Can one go on
-saving, and does nothing hang (WEDGED)? Would it survive a second power loss while it opens and loads (RECOVERY)?
+saving, and does nothing hang (WEDGED)? Would it survive a second power loss while it opens and loads (RECOVERY), with
+all that had been acknowledged before the first (LOST_IN_RECOVERY)?
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ _WHEN = {
     Step.LOAD_NEXT: "after the next save",
 }
 _OF_THE_NEXT_SAVE = "acknowledge a save only once the change is made, and what is left of another one cannot undo it"
+_SEARCHED = 3
+"""So many recoveries that are not survived are searched for a fault of every kind."""
 _LOOKS_OF_A_PROCESS = 50
 """After so many states another process looks at the next ones."""
 
@@ -62,6 +65,7 @@ class Recoveries:
     crashed: int = 0
     unfollowed: str = ""
     _known: set[Any] = field(default_factory=set)
+    _failed: set[Any] = field(default_factory=set)
     _groups: Counter[tuple[bool, bool]] = field(default_factory=Counter)
 
     def wants(self, state: State, alike: Any) -> bool:
@@ -79,6 +83,14 @@ class Recoveries:
         """Have no other one like this crashed."""
         self._known.add(alike)
         self._groups[self._group(state)] += 1
+
+    def fail(self, alike: Any) -> None:
+        """Have others like this one crashed only until they show a fault as well: it was not survived."""
+        self._failed.add(alike)
+
+    def wants_all_kinds(self, alike: Any) -> bool:
+        """Whether faults of all kinds are looked for: that takes its time, so of a few that differ."""
+        return alike not in self._failed and len(self._failed) < _SEARCHED
 
     def _group(self, state: State) -> tuple[bool, bool]:
         return 2 * state.position > self.end, any(not lost.whole for lost in state.lost)
@@ -224,8 +236,17 @@ class PowerJudge:
         def goes_on() -> bool:
             return time.monotonic() < until
 
-        fault = crash_of_recovery(self._recordings[digest], model, judged, seed=self._seed, goes_on=goes_on)
-        if fault is None and goes_on():
+        fault = crash_of_recovery(
+            self._recordings[digest],
+            model,
+            judged,
+            seed=self._seed,
+            goes_on=goes_on,
+            all_kinds=recoveries.wants_all_kinds(alike),
+        )
+        if fault is not None:
+            recoveries.fail(alike)
+        elif goes_on():
             recoveries.add(state, alike)
             recoveries.crashed += 1
         return fault

@@ -19,6 +19,7 @@ from .subject import StoreSubject
 from .traced import token_of, why_no_tracing
 
 __all__ = [
+    "KEEPS",
     "OPENS",
     "REQUIRED",
     "STRICTEST",
@@ -37,7 +38,9 @@ __all__ = [
 REQUIRED = ("kill", "ext4", "journaled")
 """The models under which a store must be whole."""
 OPENS = (FaultKind.CORRUPT, FaultKind.UNSTABLE, FaultKind.RECOVERY, FaultKind.WEDGED)
-"""The kinds that are for P01; the others are for P02."""
+"""The kinds that are for P01."""
+KEEPS = (FaultKind.LOST_ACK, FaultKind.PHANTOM, FaultKind.MIXED, FaultKind.LOST_IN_RECOVERY)
+"""The kinds that are for P02."""
 STRICTEST = "strict"
 """The model that is tried as well, and told as a note."""
 _ATTEMPTS = 2
@@ -124,11 +127,12 @@ _SAVED = "what the last acknowledged call left, or what the call in progress wou
 _ALLOWED = {
     FaultKind.CORRUPT: "that it opens and loads",
     FaultKind.UNSTABLE: "that it loads the same again, also when it is opened once more",
-    FaultKind.RECOVERY: "the same as after the first power loss",
+    FaultKind.RECOVERY: "that it opens, loads and goes on, as after the first power loss",
     FaultKind.WEDGED: "that the next save works",
     FaultKind.LOST_ACK: _SAVED,
     FaultKind.PHANTOM: _SAVED,
     FaultKind.MIXED: _SAVED,
+    FaultKind.LOST_IN_RECOVERY: f"{_SAVED}, as after the first power loss",
 }
 """What must be, whatever the disk holds."""
 

@@ -38,19 +38,24 @@ def told_report(report: PowerLossReport, recoveries: Recoveries) -> dict[str, An
 
 
 def _is_told(finding: PowerLossFinding, findings: Sequence[PowerLossFinding]) -> bool:
-    """Whether a second power loss only shows what a first one shows: it does not open, or hangs.
+    """Whether a second power loss only shows what a first one shows: it does not open, or hangs, or a save is gone.
 
     That is if it is told in the same words, or the same kinds of operations are lost: to open a store may be to create.
     """
-    if finding.fault.kind is not FaultKind.RECOVERY:
-        return False
+    shown = _SHOWN_BY_BOTH.get(finding.fault.kind, ())
     for first in findings:
         kind, message = first.fault.kind, first.fault.message
-        if kind in (FaultKind.CORRUPT, FaultKind.WEDGED) and f" is not survived: {kind}: " in finding.fault.message:
+        if kind in shown and f": {kind}: " in finding.fault.message:
             causes = [_of_any_call(each.cause) for each in (first, *first.further)]
             if finding.fault.message.endswith(f": {message}") or _of_any_call(finding.cause) in causes:
                 return True
     return False
+
+
+_SHOWN_BY_BOTH = {
+    FaultKind.RECOVERY: (FaultKind.CORRUPT, FaultKind.WEDGED),
+    FaultKind.LOST_IN_RECOVERY: (FaultKind.LOST_ACK, FaultKind.PHANTOM, FaultKind.MIXED),
+}
 
 
 def _of_any_call(cause: frozenset[str]) -> set[str]:

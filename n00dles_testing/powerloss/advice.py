@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from n00dles_testing.powerloss.faults_found import FaultKind
 from n00dles_testing.powerloss.models import Model
-from n00dles_testing.powerloss.naming import needed_by
+from n00dles_testing.powerloss.naming import needed_by, removed_after
 from n00dles_testing.powerloss.operations import ChangeMode, Rename, Sync, SyncAll, Truncate, Unlink, Write
 from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import Step
@@ -21,6 +21,9 @@ _ACKNOWLEDGE_LAST = (
     "acknowledge only after the change and its syncs: all that had been done by then has reached the disk, "
     "and what a store does after it has acknowledged may never be done"
 )
+_REMOVE_LAST = (
+    "let a repair remove what it repairs from (a journal, a copy) last, once all that it has written is synced"
+)
 _OF_A_LOG = (
     "give each entry of {} a checksum, take one that does not pass for the end, and cut it off (and sync that) before "
     "anything is appended"
@@ -33,22 +36,27 @@ def advice(past: Sequence[Step], model: Model, state: State, kind: FaultKind | N
     """Say what to do, by what was lost in a state; `past` is what had happened. See fsync(2), NOTES, on folders."""
     if kind is FaultKind.LOST_ACK and not state.lost:
         return _ACKNOWLEDGE_LAST
+    if kind is FaultKind.LOST_IN_RECOVERY and (model.keeps_cache or not state.lost):
+        return _REMOVE_LAST
     if model.keeps_cache:
         return _IN_ONE_STEP
     if any(isinstance(step.operation, Sync | SyncAll) and step.operation.failed for step in past):
         return _FINAL
     if not state.lost:
         return _IN_ONE_SYNCED_STEP
-    return "; ".join(dict.fromkeys(_for_one(lost, state, past) for lost in state.lost))
+    return "; ".join(dict.fromkeys(_for_one(lost, state, past, kind) for lost in state.lost))
 
 
-def _for_one(lost: Lost, state: State, past: Sequence[Step]) -> str:
+def _for_one(lost: Lost, state: State, past: Sequence[Step], kind: FaultKind | None) -> str:
     operation, name = lost.operation, f"`{lost.path}`"
     step = next(step for step in past if step.operation is operation)
     is_acknowledged = any(token in state.acknowledged for token in _tokens(lost))
     before = "before the call returns" if is_acknowledged else "before anything is done that needs it"
     if isinstance(operation, Write | Truncate):
-        if needs := needed_by(step, lost, state, past):
+        needs = needed_by(step, lost, state, past)
+        if kind is FaultKind.LOST_IN_RECOVERY:
+            needs = needs or removed_after(step, state, past)
+        if needs:
             said = f"sync `{step.path}` (os.fsync) before {needs}"
         elif is_acknowledged:
             what = "is written" if isinstance(operation, Write) else "has changed its size"

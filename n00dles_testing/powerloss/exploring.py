@@ -138,26 +138,27 @@ def explore_power_loss(
             if hung >= HANGS or (tried >= budget and not candidate.needed):
                 coming = chain([candidate], coming)
                 break
-            if fault := judged(candidate.state):
-                hung += fault.hung
-                alike = kinds.setdefault(fault.kind, {})
-                lost = fault.cause or cause(candidate.state.lost, calls)
-                alike.setdefault(lost, _Alike(candidate, fault)).add(candidate, fault)
+            if found := judged(candidate.state):
+                hung += any(fault.hung for fault in found.all())
+                for fault in found.all():
+                    alike = kinds.setdefault(fault.kind, {})
+                    lost = fault.cause or cause(candidate.state.lost, calls)
+                    alike.setdefault(lost, _Alike(candidate, fault)).add(candidate, fault)
             tried += 1
             if on_state:
                 on_state(tried)
         more, missed = _left(coming)
-        found = []
+        findings = []
         for number, kind in enumerate(kind for kind in FaultKind if kind in kinds):
             left = max(0.0, began + seconds - time.monotonic()) / (len(kinds) - number)
             is_of_hangs = hung >= HANGS and all(alike.fault.hung for alike in kinds[kind].values())
             until = 0.0 if is_of_hangs else time.monotonic() + left
             search = _Causes(recording, model, judged, calls, until)
-            found.append(search.told(kinds[kind], causes))
+            findings.append(search.told(kinds[kind], causes))
     finally:
         clear(folder)
     at_least = tried + more if more else None
-    return PowerLossReport(model, tried, at_least, tuple(found), time.monotonic() - began, missed, hung)
+    return PowerLossReport(model, tried, at_least, tuple(findings), time.monotonic() - began, missed, hung)
 
 
 def _left(coming: Iterator[Candidate]) -> tuple[int, int]:

@@ -28,7 +28,10 @@ class FaultKind(StrEnum):
     """Loading twice, or after closing and opening again, gives two things."""
 
     RECOVERY = "RECOVERY"
-    """A second power loss, while it recovers from the first, is not survived."""
+    """A second power loss, while it recovers from the first, leaves what does not open, load or go on."""
+
+    LOST_IN_RECOVERY = "LOST_IN_RECOVERY"
+    """Such a second power loss takes what was acknowledged before the first, or leaves what was never saved."""
 
     WEDGED = "WEDGED"
     """It loads, but the next save or load does not work: a lock or temporary file is in the way. Or it hangs."""
@@ -41,7 +44,8 @@ class Fault:
     `hung` says that it took all the time that a call may take, so that another look would take as long.
 
     After a second power loss `fix` says what to do, and `cause` which kinds of operations were lost, by what was lost
-    in that one. `smaller` looks, for so many seconds, for the same fault with less lost in it.
+    in that one. `smaller` looks, for so many seconds, for the same fault with less lost in it. `besides` are faults of
+    other kinds that other second power losses show, after the same first one.
     """
 
     kind: FaultKind
@@ -51,3 +55,8 @@ class Fault:
     fix: str = ""
     cause: frozenset[str] = frozenset()
     smaller: Callable[[float], Fault] | None = field(default=None, compare=False, repr=False)
+    besides: tuple[Fault, ...] = field(default=(), compare=False, repr=False)
+
+    def all(self) -> tuple[Fault, ...]:
+        """Return it with those besides it."""
+        return self, *self.besides

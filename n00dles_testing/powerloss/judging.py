@@ -2,7 +2,8 @@
 
 Five questions are asked, and the first that is answered badly is the fault: does it open and load (CORRUPT)? Is that
 what was acknowledged (LOST_ACK, PHANTOM, MIXED)? Does it load the same again, also when opened again (UNSTABLE)? Can
-one go on saving (WEDGED)? And would it survive a second power loss while it opens and loads (RECOVERY)?
+one go on saving (WEDGED)? And would it survive a second power loss while it opens and loads (RECOVERY), with all that
+had been acknowledged before the first (LOST_IN_RECOVERY)?
 """
 
 from __future__ import annotations
@@ -35,7 +36,16 @@ RECOVERY_BUDGET = 50
 """States of a second power loss that are tried, of one recovery."""
 
 Rules = Callable[[Seen, State], Fault | None]
-"""Say what is wrong with what was seen, by what had been acknowledged and invoked in a state: all but RECOVERY."""
+"""Say what is wrong with what was seen, by what had been acknowledged and invoked in a state: all but recoveries."""
+
+_TAKES = {
+    FaultKind.LOST_ACK: "takes what was acknowledged before the first",
+    FaultKind.PHANTOM: "leaves what was never saved",
+    FaultKind.MIXED: "mixes what was saved",
+}
+"""What a second power loss does to what is loaded."""
+_KINDS = 2
+"""Of faults that a second power loss may show: it does not open and go on, and what it loads is wrong."""
 
 
 def fault_of(seen: Seen, compared: Callable[[Any], Fault | None]) -> Fault | None:
@@ -83,20 +93,36 @@ def crash_of_recovery(
     budget: int = RECOVERY_BUDGET,
     seed: int = 0,
     goes_on: Callable[[], bool] = lambda: True,
+    all_kinds: bool = True,
 ) -> Fault | None:
     """Say whether a second power loss is survived, which comes while the store recovers from the first.
 
     `recovery` is the recording of opening and loading a state which itself is judged well. `judged` judges what is
     there after the second power loss, by what had been acknowledged and invoked before the first. Before each state it
-    is asked whether it `goes_on`.
+    is asked whether it `goes_on`. After a fault it looks for one of the other kind as well, if `all_kinds` are to be
+    found, and unless the store hangs.
     """
     second = _SecondLoss(recovery, model, judged)
     coming = islice(candidates(recovery, model, budget, seed), budget)
+    found: dict[FaultKind, Fault] = {}
     for candidate in takewhile(lambda _: goes_on(), coming):
-        if fault := judged(candidate.state.tree):
+        fault = judged(candidate.state.tree)
+        if fault is not None and (kind := _after_a_second(fault)[0]) not in found:
             smaller = partial(second.smaller, candidate, fault)
-            return replace(second.told(candidate.state, fault), smaller=smaller)
-    return None
+            found[kind] = replace(second.told(candidate.state, fault), smaller=smaller)
+            if fault.hung or len(found) == (_KINDS if all_kinds else 1):
+                break
+    if not found:
+        return None
+    first, *others = found.values()
+    return replace(first, besides=tuple(others))
+
+
+def _after_a_second(fault: Fault) -> tuple[FaultKind, str]:
+    """Return of which kind a fault is when a second power loss shows it, and what that does."""
+    if fault.kind in _TAKES:
+        return FaultKind.LOST_IN_RECOVERY, _TAKES[fault.kind]
+    return FaultKind.RECOVERY, "is not survived"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +141,11 @@ class _SecondLoss:
     def told(self, state: State, fault: Fault) -> Fault:
         """Return the fault as one of the recovery."""
         what = "kill" if self.model.keeps_cache else "power loss"
-        told = tell(self.recovery, self.model, state, fault.kind)
+        kind, does = _after_a_second(fault)
+        told = tell(self.recovery, self.model, state, kind)
         return Fault(
-            FaultKind.RECOVERY,
-            f"a second {what}, while it opens and loads, is not survived: {fault.kind}: {fault.message}",
+            kind,
+            f"a second {what}, while it opens and loads, {does}: {fault.kind}: {fault.message}",
             (
                 *fault.details,
                 f"the second {what} comes {told.when}",
@@ -134,7 +161,8 @@ class Judge:
     """Judges the states of one recording, under one model after the other. What is the same is looked at once.
 
     Of recoveries that are alike (the state has files of the same names and sizes, and loads the same) one is crashed,
-    until that finds a fault; of different ones at most `recoveries` under each model.
+    until that finds a fault; of different ones at most `recoveries` under each model. Where one has had a fault, those
+    like it are only crashed until they have one, too.
     """
 
     def __init__(
@@ -157,6 +185,7 @@ class Judge:
         self._seen: dict[tuple[bytes, Step], Seen] = {}
         self._recordings: dict[bytes, Recording] = {}
         self._survived: dict[str, set[Any]] = {}
+        self._failed: dict[str, set[Any]] = {}
         self._numbers = count(1)
 
     def under(self, model: Model) -> Callable[[str, State], Fault | None]:
@@ -175,6 +204,7 @@ class Judge:
         """Crash the recovery of a state as well, unless that of another state like it has survived this."""
         tree = state.tree
         survived = self._survived.setdefault(model.name, set())
+        failed = self._failed.setdefault(model.name, set())
         alike = (loaded, *((path, _size(tree, inode)) for path, inode in tree.names()))
         if alike in survived or len(survived) >= self._recoveries:
             return None
@@ -186,9 +216,8 @@ class Judge:
         def judged(left: Tree) -> Fault | None:
             return self._rules(self._look(left, Step.LOAD), state)
 
-        fault = crash_of_recovery(recovery, model, judged, seed=self._seed)
-        if fault is None:
-            survived.add(alike)
+        fault = crash_of_recovery(recovery, model, judged, seed=self._seed, all_kinds=alike not in failed)
+        (survived if fault is None else failed).add(alike)
         return fault
 
     def _look(self, tree: Tree, last: Step, folder: str | None = None) -> Seen:

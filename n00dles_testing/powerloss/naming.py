@@ -9,7 +9,7 @@ from n00dles_testing.powerloss.state import Lost, State
 from n00dles_testing.powerloss.steps import NameChange, Step
 from n00dles_testing.powerloss.words import describe
 
-__all__ = ["needed_by"]
+__all__ = ["needed_by", "removed_after"]
 
 
 def needed_by(written: Step, lost: Lost, state: State, past: Sequence[Step]) -> str:
@@ -33,6 +33,20 @@ def needed_by(written: Step, lost: Lost, state: State, past: Sequence[Step]) -> 
     if pointer := next((step for step in later if isinstance(step.operation, Rename | Link)), None):
         return describe(pointer)
     return _change_elsewhere(written, inode, state, past) or _removal_after_creation(inode, past, later)
+
+
+def removed_after(written: Step, state: State, past: Sequence[Step]) -> str:
+    """Name another file whose removal has reached the disk and came after the bytes that were lost, if there is one.
+
+    In a repair that is what they were repaired from.
+    """
+    gone = {id(each.operation) for each in state.lost}
+    inode = getattr(written.operation, "inode", 0)
+    for step in past[past.index(written) + 1 :]:
+        is_other = isinstance(step.operation, Unlink) and step.operation.inode != inode
+        if is_other and id(step.operation) not in gone:
+            return describe(step)
+    return ""
 
 
 def _above(inode: int, past: Sequence[Step]) -> Iterator[int]:

@@ -113,7 +113,8 @@ class _Search:
         self.known.add(key)
         found = self.judged(state)
         self.calls -= _OF_A_HANG if found and found.hung else 1
-        if found is None or found.kind is not self.fault.kind:
+        alike = next((each for each in found.all() if each.kind is self.fault.kind), None) if found else None
+        if alike is None:
             return False
-        self.choice, self.state, self.fault = choice, state, found
+        self.choice, self.state, self.fault = choice, state, alike
         return True

@@ -132,7 +132,7 @@ def _doubt(models: Sequence[_Model], clause: str) -> str:
             return f"the store hung in {model.hung} states, so the others were not tried ({model.model})"
         if model.missed:
             return f"there was no time for what the disk may hold at each crash position ({model.model})"
-        if model.unfollowed and clause == "P01":
+        if model.unfollowed and clause != "P03":
             return f"whether a second power loss is survived cannot be told ({model.model}): {model.unfollowed}"
     return ""
 

@@ -34,8 +34,8 @@ async def opens_after_a_power_loss(subject: StoreSubject) -> None:
 
     In each state, in a process of its own, the store must open and load both runs (CORRUPT), load the same again, also
     closed and opened once more (UNSTABLE), and go on saving (WEDGED: a lock or a temporary file is in the way). And if
-    the power fails again while it opens, the same must hold (RECOVERY; of a few such states, early and late ones). What
-    it loads is for P02.
+    the power fails again while it opens, it must open and load once more (RECOVERY; of a few such states, early and
+    late ones). What it loads is for P02, after one power loss and after two.
 
     How the store does under `strict`, where no name is safe but by a sync of its folder, is told as a note.
 

@@ -43,9 +43,13 @@ class AppendsInOneGo(AppendOnlyLog):
 
 
 class MendsWithoutASync(AppendOnlyLog):
-    """Cuts off a torn line by writing the file anew, and does not sync that: the power must not fail twice."""
+    """Cuts off a torn line by writing the file anew, and does not sync that: the power must not fail twice.
+
+    If it does, the file does not load, where a part of it is missing, or nothing is left, where all of it is.
+    """
 
     breaks: ClassVar[str | None] = "P01"
+    also_breaks: ClassVar[tuple[str, ...]] = ("P02",)
 
     def read_file(self, *, after_an_error: bool = False) -> None:
         """Cut off a torn line before the file is read."""

@@ -268,7 +268,20 @@ def test_two_savers_that_share_a_sync_which_had_begun_before_lose_the_second(ask
 def test_a_recovery_that_is_not_survived_is_found_late_in_the_workload_as_well(ask: Ask) -> None:
     came = ask(odd("MendsLateWithoutASync"), lose_power, ["journaled"], **AS_IN_A_CHECK)
 
-    assert kinds(came["models"][0]) == ["RECOVERY"]
+    assert kinds(came["models"][0]) == ["RECOVERY", "LOST_IN_RECOVERY"]
+
+
+def test_a_save_that_only_a_second_power_loss_takes_is_told_by_what_was_lost_in_both(ask: Ask) -> None:
+    came = ask(mutant("p02_repairs:DropsItsJournalTooEarly"), lose_power, ["ext4"], recoveries=4)
+
+    [finding] = came["models"][0]["findings"]
+    assert finding["kind"] == "LOST_IN_RECOVERY"
+    assert "takes what was acknowledged before the first: LOST_ACK: run 'r" in finding["message"]
+    assert [words.partition(" from byte")[0] for words in finding["lost"]] == ["the data of `runs.log`"]
+    when, second = finding["details"]
+    assert when == "the second power loss comes after the removal of `runs.journal`, before fsync of the folder"
+    assert second.startswith("lost in the second: the data of `runs.log` from byte")
+    assert finding["fix"] == "sync `runs.log` (os.fsync) before the removal of `runs.journal`"
 
 
 def test_a_recovery_that_cannot_be_followed_hides_nothing_and_is_told(ask: Ask) -> None:

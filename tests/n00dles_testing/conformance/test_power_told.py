@@ -45,9 +45,19 @@ def test_a_loss_of_the_same_kind_in_both_is_one_cause(second: str, found: list[s
     assert [each["kind"] for each in report] == found
 
 
+@pytest.mark.parametrize(("second", "found"), [("data", ["LOST_ACK"]), ("removal", ["LOST_ACK", "LOST_IN_RECOVERY"])])
+def test_a_save_that_both_take_by_a_loss_of_the_same_kind_is_told_once(second: str, found: list[str]) -> None:
+    first = replace(finding(FaultKind.LOST_ACK, "run 'r1': a save is gone"), cause=frozenset({"data in save"}))
+    other = finding(FaultKind.LOST_IN_RECOVERY, "a second power loss takes it: LOST_ACK: run 'r2': a save is gone")
+
+    report = told(first, replace(other, cause=frozenset({f"{second} in the recovery"})))
+
+    assert [each["kind"] for each in report] == found
+
+
 def test_what_it_shows_of_the_other_clause_is_told() -> None:
     first = finding(FaultKind.LOST_ACK, "a save is gone")
-    second = finding(FaultKind.RECOVERY, "a second power loss is not survived: LOST_ACK: a save is gone")
+    second = finding(FaultKind.RECOVERY, "a second power loss is not survived: CORRUPT: a save is gone")
 
     assert [each["kind"] for each in told(first, second)] == ["LOST_ACK", "RECOVERY"]
 

@@ -145,6 +145,20 @@ class TestFindings:
         [finding] = report.findings
         assert (finding.fault.message, finding.cause, finding.further) == ("small", small.cause, ())
 
+    def test_two_kinds_that_one_state_shows_are_two_findings_each_as_small_as_it_can_be(self, tmp_path: Path) -> None:
+        def both(folder: str, state: State) -> Fault | None:
+            lost = Fault(FaultKind.LOST_IN_RECOVERY, "gone")
+            if not state.lost:
+                return lost
+            return Fault(FaultKind.RECOVERY, "does not open", besides=(lost,))
+
+        report = explore_power_loss(saves(2).recording(), MODELS["ext4"], both, folder=str(tmp_path / "state"))
+
+        one, other = report.findings
+        assert (one.fault.kind, other.fault.kind) == (FaultKind.RECOVERY, FaultKind.LOST_IN_RECOVERY)
+        assert (len(one.lost), len(other.lost)) == (1, 0)
+        assert one.count < other.count == report.tried
+
 
 class TestTimeline:
     def test_each_operation_has_its_fate(self, tmp_path: Path) -> None:

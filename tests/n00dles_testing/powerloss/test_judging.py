@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -148,6 +149,25 @@ class DropsBeforeItUndoes(UndoesAHalfSave):
         self.overwrite(text)
 
 
+class DropsItsNoteBeforeItDoesWhatItSays(Replaced):
+    """A save is only noted, which is synced; the next opening removes the note, and then does what it said."""
+
+    def opened(self) -> None:
+        note = self.path.with_suffix(".note")
+        if note.exists():
+            number = self.read(note)
+            note.unlink()
+            self.sync_folder()
+            self.replace(self.path, number or 0)
+
+    def load(self) -> int | tuple[int, ...] | None:
+        note = self.path.with_suffix(".note")
+        return self.read(note if note.exists() else self.path)
+
+    def save(self, number: int) -> None:
+        self.replace(self.path.with_suffix(".note"), number)
+
+
 SUBJECTS = {
     subject.__name__: subject
     for subject in (
@@ -158,6 +178,7 @@ SUBJECTS = {
         GivesBackWhatItDropsNext,
         UndoesAHalfSave,
         DropsBeforeItUndoes,
+        DropsItsNoteBeforeItDoesWhatItSays,
     )
 }
 
@@ -195,6 +216,7 @@ def test_a_right_way_is_clean_under_every_model(
         ("UnderALockThatOutlivesItsOwner", FaultKind.WEDGED),
         ("GivesBackWhatItDropsNext", FaultKind.UNSTABLE),
         ("DropsBeforeItUndoes", FaultKind.RECOVERY),
+        ("DropsItsNoteBeforeItDoesWhatItSays", FaultKind.LOST_IN_RECOVERY),
     ],
 )
 def test_a_fault_is_found_and_nothing_else(
@@ -220,6 +242,73 @@ def test_after_a_second_power_loss_the_fix_is_for_what_was_lost_in_it() -> None:
     assert fault is not None
     assert fault.kind is FaultKind.RECOVERY
     assert fault.fix == "sync `s.new` (os.fsync) before it is renamed"
+
+
+def log_of_a_repair() -> Log:
+    """Return how a store copies what its journal has to the end of its file, and removes the journal, unsynced."""
+    log = Log({"s": b"old;", "s.journal": b"new;"})
+    log.append("s", b"new;")
+    log.unlink("s.journal")
+    log.create("t")
+    return log
+
+
+def lost_or_torn(left: Tree) -> Fault | None:
+    files = left.listing()
+    if "t" in files and files["s"] == b"old;new;":
+        return Fault(FaultKind.CORRUPT, "t is empty")
+    if "s.journal" not in files and files["s"] != b"old;new;":
+        return Fault(FaultKind.LOST_ACK, "the new one is gone")
+    return None
+
+
+def test_what_was_acknowledged_before_the_first_power_loss_must_be_there_after_the_second() -> None:
+    fault = crash_of_recovery(log_of_a_repair().recording(), MODELS["ext4"], lost_or_torn)
+
+    assert fault is not None
+    lost = next(each for each in fault.all() if each.kind is FaultKind.LOST_IN_RECOVERY)
+    assert lost.message == (
+        "a second power loss, while it opens and loads, takes what was acknowledged before the first: "
+        "LOST_ACK: the new one is gone"
+    )
+    assert lost.smaller is not None
+    lost = lost.smaller(60.0)
+    assert lost.cause == {"data in the recovery"}
+    assert lost.fix == "sync `s` (os.fsync) before the removal of `s.journal`"
+    assert lost.details[-1] == "lost in the second: the data of `s` from byte 4 (4 bytes)"
+
+
+def test_a_repair_that_removes_first_what_it_repairs_from_is_to_remove_it_last() -> None:
+    log = Log({"s": b"old;", "s.journal": b"new;"})
+    log.unlink("s.journal")
+    log.fsync()
+    log.append("s", b"new;")
+    log.fsync("s")
+
+    fault = crash_of_recovery(log.recording(), MODELS["kill"], lost_or_torn)
+
+    assert fault is not None
+    assert fault.kind is FaultKind.LOST_IN_RECOVERY
+    assert fault.fix.startswith("let a repair remove what it repairs from")
+
+
+def test_a_fault_of_each_kind_is_looked_for_unless_it_is_not_to_be_or_the_store_hangs() -> None:
+    recording = log_of_a_repair().recording()
+
+    def hangs(left: Tree) -> Fault | None:
+        fault = lost_or_torn(left)
+        return replace(fault, hung=True) if fault else None
+
+    both, one, hung = (
+        crash_of_recovery(recording, MODELS["ext4"], judged, all_kinds=all_kinds)
+        for judged, all_kinds in ((lost_or_torn, True), (lost_or_torn, False), (hangs, True))
+    )
+
+    assert both is not None
+    assert {each.kind for each in both.all()} == {FaultKind.RECOVERY, FaultKind.LOST_IN_RECOVERY}
+    assert one is not None
+    assert hung is not None
+    assert (len(one.all()), len(hung.all())) == (1, 1)
 
 
 def test_what_is_lost_in_a_second_power_loss_is_made_smaller_on_request() -> None:
