@@ -14,7 +14,7 @@ from contextlib import suppress
 
 __all__ = ["WriteAheadLog"]
 
-SMALLEST_STEP, LARGEST_STEP = 2**16, 2**20  # bytes
+SMALLEST_STEP, LARGEST_STEP = 2**17, 2**20  # bytes
 LONGEST = 2**22
 """Bytes after which SQLite begins the log anew, unless somebody reads on."""
 
@@ -33,9 +33,11 @@ class WriteAheadLog:
         that is written in vain is as long as what is not; who saves once pays nothing. Where it cannot be done, SQLite
         lets the log grow, or says why it cannot.
         """
+        if self._length is not None and self._length >= LONGEST:
+            return
         with suppress(OSError):
             length = os.stat(self._path).st_size
-            if self._length is not None and self._length < length < LONGEST:
+            if self._length is not None and self._length < length:
                 zeros = bytes(min(max(length, SMALLEST_STEP), LARGEST_STEP))
                 with open(self._path, "r+b", buffering=0) as log:
                     log.seek(length)

@@ -106,6 +106,7 @@ class SQLiteSession:
         with self._lock:
             try:
                 self._open(wait=False).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                self._log = WriteAheadLog(self.path)
             except (sqlite3.Error, WouldWaitError):
                 return
 
