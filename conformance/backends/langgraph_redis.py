@@ -2,8 +2,9 @@
 
 Used as its README shows (https://pypi.org/project/langgraph-checkpoint-redis/), by `RedisSaver.from_conn_string` and
 `setup()`; see `langgraph` for the rest. That makes search indexes over JSON documents, so it needs Redis 8, or the
-modules RedisJSON and RediSearch: here those of Redis Stack 7.4, loaded by the Valkey server that the check starts. They
-search in database 0 alone, so a location is a prefix there.
+modules RedisJSON and RediSearch: here those of Redis Stack 7.4, loaded by the Valkey server that the check starts
+(`N00DLES_VALKEY_SERVER` is `valkey-with-modules`, in its environment below `build/field-trial`). They search in
+database 0 alone, so a location is a prefix there.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ def _result(result: Mapping[str, Any]) -> dict[str, Any]:
             {
                 "message": _short(each["message"]),
                 "story": _story(each["story"]),
-                "replay": _plain(each["replay"] or "").replace("--seed 0", "").strip(),
+                "replay": _plain(each["replay"] or "").replace(" --seed 0", ""),
             }
             for each in result["findings"][:_FINDINGS]
         ],
