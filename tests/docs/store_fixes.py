@@ -45,7 +45,8 @@ FIXES: dict[str, str] = {
     "C06": "make the recovery such that it can be begun again: it changes nothing before it has written what it needs.",
     "P01": "write in place only what a log or a journal covers, and have that synced before. Make an entry valid by a "
     "checksum, or by something that is written after the rest was synced.",
-    "P02": "sync the file and, after a creation, a rename or a removal, its folder, before `save` returns. For SQLite "
+    "P02": "sync the file and, after a creation, a rename or a removal, its folder, before `save` returns. Sync what a "
+    "repair has written before its journal is removed. For SQLite "
     "[choose the settings](../how-to/choose-sqlite-settings.md).",
     "P03": "take a failed sync for final: write the data again, to a new file, or open the database anew. A second "
     "`fsync` succeeds and has written nothing.",
