@@ -4,7 +4,6 @@
 
 - `{"by": "count"}`: nothing is disturbed; it is counted what could be.
 - `{"by": "kill", "number": n}`: SIGKILL before the n-th call to the outside; 0: before the store is called at all.
-- `{"by": "stop", "number": n}`: SIGSTOP before the n-th call to the outside; who asked for it sends SIGCONT.
 - `{"by": "torn", "size": n}`: the kernel kills at the first write beyond n bytes of a file, a part of it done.
 - `{"by": "fail", "number": n, "fault": "ENOSPC", "lasting": False}`: the n-th call that can fail does, at once.
 - `{"by": "lose", "number": n, "fault": "EIO"}`: the n-th call that can lose its reply does its work, and raises.
@@ -14,7 +13,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -138,9 +136,6 @@ class _Disturber:
     def _count(self, what: str, call: IOCall) -> None:
         """Count a moment at which `what` can be done to a call; do it, if it is the one."""
         self.counted[what].append(call.name)
-        if (self._plan["by"], what) == ("stop", "kill") and len(self.counted[what]) == self._plan["number"]:
-            self.met.append(call.name)
-            os.kill(os.getpid(), signal.SIGSTOP)
         if self._plan["by"] != what:
             return
         number = len(self.counted[what])
