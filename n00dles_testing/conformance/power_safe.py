@@ -55,6 +55,7 @@ _PART_OF_THE_TIME = 0.7
 """So much of the time of a clause is for the states: what is found must be told before the clause is ended."""
 
 Came = dict[str, Any]
+Alike = tuple[str, tuple[str, ...], str]
 
 
 async def power_losses(subject: StoreSubject) -> tuple[Workload, Came]:
@@ -87,13 +88,21 @@ async def failed_syncs(subject: StoreSubject) -> tuple[Workload, Came]:
 
 
 def expect_none(
-    s: Scenario, workload: Workload, report: Came, kinds: Sequence[FaultKind], told: Sequence[str] = ()
+    s: Scenario,
+    workload: Workload,
+    report: Came,
+    kinds: Sequence[FaultKind],
+    told: Sequence[str] = (),
+    *,
+    among: Sequence[Came] = (),
 ) -> None:
     """Raise `BrokenClause` with the first finding of these kinds under one model, told as a story.
 
-    `told` is what became of each step; without it, all are acknowledged.
+    `told` is what became of each step; without it, all are acknowledged. `among` are the reports of all models for
+    which this is called, one after the other: what was told under one is not told again under another.
     """
-    finding = next(_of_kinds(report, kinds), None)
+    among = among or [report]
+    finding = _first_untold(among, report, kinds)
     s.judged()
     if finding is None:
         return
@@ -108,7 +117,7 @@ def expect_none(
     details = [
         ("on disk", ", ".join(finding["on_disk"]) or "no file"),
         *(("lost", text) for text in finding["lost"][:_SHOWN_LOSSES]),
-        ("found", f"in {finding['count']} of the {report['tried']} disk states tried under {report['model']}"),
+        ("found", f"in {_counted(among, finding)}"),
         *(("then", text) for text in finding["details"]),
         ("allowed", _ALLOWED[FaultKind(finding["kind"])]),
         ("came", finding["message"]),
@@ -119,6 +128,33 @@ def expect_none(
     picture = {"model": report["model"], "calls": workload.titles(), "told": outcomes, "finding": finding}
     raise BrokenClause(
         f"{finding['kind']} after a power loss ({report['model']}): {finding['message']}", tuple(details), picture
+    )
+
+
+def _first_untold(among: Sequence[Came], report: Came, kinds: Sequence[FaultKind]) -> Came | None:
+    told = set[Alike]()
+    for each in among:
+        finding = next((found for found in _of_kinds(each, kinds) if _alike(found) not in told), None)
+        if each is report:
+            return finding
+        if finding is not None:
+            told.add(_alike(finding))
+    return None
+
+
+def _alike(finding: Came) -> Alike:
+    """Return what is equal for findings that another model shows as well: what was lost, or said."""
+    cause = tuple(finding.get("cause", ()))
+    return finding["kind"], cause, "" if cause else finding["message"]
+
+
+def _counted(among: Sequence[Came], finding: Came) -> str:
+    """Say in how many states of each model the finding is."""
+    return ", ".join(
+        f"{found['count']} of the {report['tried']} disk states tried under {report['model']}"
+        for report in among
+        for found in report["findings"]
+        if _alike(found) == _alike(finding)
     )
 
 

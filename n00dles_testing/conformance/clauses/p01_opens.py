@@ -42,11 +42,12 @@ async def opens_after_a_power_loss(subject: StoreSubject) -> None:
     Seen in: agno-agi/agno #6089, TencentCloud/TencentDB-Agent-Memory #770 (an empty file is taken for a first run).
     """
     workload, came = await power_losses(subject)
-    for report in required(came["models"]):
+    reports = required(came["models"])
+    for report in reports:
         async with subject.scenario(f"the power fails: {MODELS[report['model']].about}") as s:
-            expect_none(s, workload, report, OPENS)
+            expect_none(s, workload, report, OPENS, among=reports)
     subject.notes.append(states_tried(came["models"]))
     subject.notes.append(recoveries_tried(came["models"]))
     subject.notes.append(strictly(came["models"], OPENS))
-    expect_enough(required(came["models"]))
-    expect_followed(required(came["models"]))
+    expect_enough(reports)
+    expect_followed(reports)

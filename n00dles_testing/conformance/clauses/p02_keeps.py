@@ -38,11 +38,12 @@ async def keeps_what_was_acknowledged(subject: StoreSubject) -> None:
     Seen in: agno-agi/agno #6089 (what was acknowledged lies in a buffer).
     """
     workload, came = await power_losses(subject)
-    for report in required(came["models"]):
+    reports = required(came["models"])
+    for report in reports:
         async with subject.scenario(f"the power fails: {MODELS[report['model']].about}") as s:
-            expect_none(s, workload, report, KEEPS)
+            expect_none(s, workload, report, KEEPS, among=reports)
     subject.notes.append(states_tried(came["models"]))
     subject.notes.append(recoveries_tried(came["models"]))
     subject.notes.append(strictly(came["models"], KEEPS))
-    expect_enough(required(came["models"]))
-    expect_followed(required(came["models"]))
+    expect_enough(reports)
+    expect_followed(reports)
