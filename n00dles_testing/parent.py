@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 __all__ = ["adopt_orphans", "die_with_parent", "end_descendants", "expect_children"]
@@ -39,18 +40,22 @@ def adopt_orphans() -> None:
         _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def end_descendants(pid: int) -> None:
-    """Kill all descendants of a process that has adopted their orphans, also in sessions of their own (Linux)."""
+def end_descendants(pid: int, spared: Callable[[int], bool] = lambda _: False) -> list[int]:
+    """Kill all descendants of a process that has adopted their orphans, also in sessions of their own (Linux).
+
+    Return those that are `spared`, with all below them: they end by themselves, and clear away, when that process ends.
+    """
     for _ in range(_ROUNDS):  # one may start another before it is killed
-        living = _living_descendants(pid)
+        living, left = _living_descendants(pid, spared)
         for each in living:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)
         if not living:
-            return
+            break
+    return left
 
 
-def _living_descendants(pid: int) -> list[int]:
+def _living_descendants(pid: int, spared: Callable[[int], bool]) -> tuple[list[int], list[int]]:
     children: dict[int, list[int]] = {}
     dead = set()
     for name in _processes():
@@ -62,10 +67,11 @@ def _living_descendants(pid: int) -> list[int]:
         children.setdefault(int(parent), []).append(int(name))
         if state in b"ZX":
             dead.add(int(name))
-    found = [pid]
+    found, left = [pid], list[int]()
     for each in found:
-        found += children.get(each, [])
-    return [each for each in found[1:] if each not in dead]
+        for child in children.get(each, []):
+            (left if spared(child) else found).append(child)
+    return [each for each in found[1:] if each not in dead], left
 
 
 def _processes() -> list[str]:

@@ -16,10 +16,13 @@ from n00dles.errors import ConfigurationError
 from ..channel import Channel
 from ..interpreters import start_talking
 from ..parent import end_descendants
+from ..servers.keeper import is_keeper
 
 __all__ = ["HelperProcess", "OtherProcess", "describe_exit"]
 
 _TRACEBACK_WAIT = 0.5
+_TIME_TO_CLEAR_AWAY = 10.0
+"""Ending a server and removing its folder, which has a thousand files of PostgreSQL's, takes a fraction of it."""
 _OUTPUT_TAIL = 4000
 
 
@@ -130,17 +133,24 @@ class HelperProcess(OtherProcess):
         return tuple(line.strip() for line in lines if line.startswith('  File "') and not _is_ours(line))
 
     def kill(self) -> None:
-        """Kill the process, and its group if it has one of its own, with all descendants; return when it is gone."""
+        """Kill the process, and its group if it has one of its own, with all descendants; return when it is gone.
+
+        A throw-away server that it has started is ended by its keeper, which then removes what that has left.
+        """
+        keepers = list[int]()
         if self._process.poll() is None or self._own_group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if self._own_group:
                     if self._process.poll() is None:
                         self._process.send_signal(signal.SIGSTOP)  # it adopts what is killed, and starts no other
-                        end_descendants(self.pid)
+                        keepers = end_descendants(self.pid, spared=is_keeper)
                     os.killpg(self.pid, signal.SIGKILL)
                 else:
                     self._process.kill()
         self._process.wait()
+        deadline = time.monotonic() + _TIME_TO_CLEAR_AWAY
+        while any(map(is_keeper, keepers)) and time.monotonic() < deadline:
+            time.sleep(0.005)
 
 
 def describe_exit(status: int | None) -> str:

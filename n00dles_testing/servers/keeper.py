@@ -45,6 +45,15 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def is_keeper(pid: int) -> bool:
+    """Whether a process is the parent of a server: it ends by itself, after the one that asked for it."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return os.fsencode(__file__) in words
+
+
 def signal_all(pid: int, number: signal.Signals) -> None:
     """Send a signal to everything below `pid`, until nothing is left that has not got it."""
     reached: set[int] = set()

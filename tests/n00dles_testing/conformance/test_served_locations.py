@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,18 @@ def test_the_suite_starts_a_server_for_our_own_store() -> None:
         report.notes[0]
         == "a throw-away Valkey server was started for this check; each location is a fresh prefix on it"
     )
+
+
+@needs_valkey
+@pytest.mark.usefixtures("fresh_workers")
+def test_the_server_of_a_check_ends_with_it_and_leaves_no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as temporary:  # a short path: else the server would lie elsewhere
+        monkeypatch.setenv("TMPDIR", temporary)
+
+        report = check_store("redis://?timeout=5", clauses=("S01",), server="valkey")
+
+        assert [result.verdict for result in report.results] == [Verdict.PASS]
+        assert list(Path(temporary).iterdir()) == []
 
 
 @needs_valkey
