@@ -28,9 +28,11 @@ def workers_of(address: str, *, needs_this_host: str = "", instead: str = "") ->
     """
     try:
         from distributed import Client
+        from distributed.comm import get_address_host_port
     except ImportError as error:
         raise UnusableError("--dask needs the package distributed: pip install 'n00dles-testing[dask]'") from error
     try:
+        get_address_host_port(address, strict=True)  # one that means nothing keeps a client busy for a minute
         client = Client(address, timeout=_SECONDS_TO_CONNECT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise UnusableError(

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 from .interpreters import working_folder
 
-__all__ = ["Home", "handed_out", "size_of", "why_lost"]
+__all__ = ["Home", "handed_out", "no_workers", "size_of", "why_lost"]
 
 _UNKNOWN_SIZE = 32
 """So many workers are kept busy where an executor does not say how many it has."""
@@ -70,10 +70,17 @@ def handed_out(
 def _submitted(executor: Executor, work: Callable[[Task], Made], task: Task) -> Future[Made]:
     try:
         return executor.submit(work, task)
-    except RuntimeError as error:  # it is broken, or was shut down: nobody takes anything any more
+    except Exception as error:  # it is broken, or was shut down: nobody takes anything any more
         refused: Future[Made] = Future()
         refused.set_exception(error)
         return refused
+
+
+def no_workers(workers: object) -> str:
+    """Return why nothing can be shared out to `workers`; '' if it can."""
+    if isinstance(workers, Executor) or (type(workers) is int and workers >= 1):
+        return ""
+    return f"workers={workers!r} is no number of workers, from 1, and no executor of concurrent.futures."
 
 
 def why_lost(error: BaseException) -> str:

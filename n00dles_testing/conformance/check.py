@@ -9,7 +9,7 @@ from pathlib import Path
 
 from n00dles.errors import ConfigurationError
 
-from ..on_executors import Home
+from ..on_executors import Home, no_workers
 from .by_workers import Order, check_by_workers
 from .claims import Claims
 from .progress import Progress, nobody
@@ -46,8 +46,8 @@ def check_store(
     if the target cannot be opened at all, or the claims or the reader mean nothing, and `KeyError` for an unknown
     clause.
     """
-    if isinstance(workers, int) and workers < 1:
-        raise ConfigurationError(f"workers={workers} checks nothing; it counts the clauses at a time, from 1.")
+    if refused := no_workers(workers):
+        raise ConfigurationError(refused)
     asked = tuple(clauses)
     selected = select(asked)
     watcher = progress or nobody()

@@ -10,6 +10,7 @@ from typing import Any
 from n00dles.context import stored_inputs
 from n00dles.errors import ConfigurationError, SerializationError
 
+from ..on_executors import no_workers
 from ..verdicts import Verdict
 from .assessment import clause_results
 from .backends import Environment, prepare
@@ -82,6 +83,8 @@ def explore(
         )
     if lives < 1:
         raise ExplorationError(f"lives={lives} kills nothing; it counts the lives that are killed, from 1.")
+    if workers is not None and (refused := no_workers(workers)):
+        raise ExplorationError(refused)
     at = [at] if isinstance(at, str) else at
     try:
         hows, allowed = How.read(how, at), Budget.read(budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -23,6 +24,17 @@ def test_without_dask_the_error_names_what_to_install(monkeypatch: pytest.Monkey
         workers_of("tcp://10.0.0.7:8786"),
     ):
         pass
+
+
+@pytest.mark.parametrize("address", ["garbage", "", "tcp://x:y", "foo://x:1", "tcp://10.0.0.7"])
+def test_an_address_that_means_nothing_is_told_at_once(address: str) -> None:
+    pytest.importorskip("distributed", reason="the extra dask is not installed")
+    begun = threading.active_count()
+
+    with pytest.raises(UnusableError, match="no scheduler of Dask answers at"), workers_of(address):
+        pass
+
+    assert threading.active_count() == begun  # a client would try for a minute, in a thread of its own
 
 
 def test_what_is_on_this_machine_only_is_not_for_workers_of_others() -> None:

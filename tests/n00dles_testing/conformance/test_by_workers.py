@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
@@ -120,6 +121,23 @@ def test_a_worker_where_the_store_does_not_open_ends_the_check_and_is_no_fault_o
 
     with pytest.raises(ConfigurationError, match="no module my_store"):
         check_store(STORE, clauses=["S05"], workers=Here(elsewhere))
+
+
+def test_an_executor_that_takes_nothing_is_a_lost_worker() -> None:
+    class Unreachable(Here):
+        def submit(self, work: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            raise OSError(111, "Connection refused")
+
+    report = check_store(STORE, clauses=["S01"], workers=Unreachable())
+
+    assert [result.verdict for result in report.results] == ["PASS"]
+    assert "their workers were lost (ConnectionRefusedError: [Errno 111] Connection refused)" in report.notes[-1]
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, 2.5, "2", None])
+def test_what_is_no_number_of_workers_is_refused_before_anything_is_opened(workers: Any) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"workers={workers!r} is no number of workers, from 1,")):
+        check_store("nothing:there", workers=workers)
 
 
 def test_a_store_that_does_not_open_is_told_as_by_one_process() -> None:

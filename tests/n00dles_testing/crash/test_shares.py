@@ -38,6 +38,12 @@ def explored(**options: Any) -> ExplorationReport:
     return explore(pipelines.chain, {"topic": "crashes"}, mode="fork", at=["during:*", "after-save:*"], **options)
 
 
+@pytest.mark.parametrize("workers", [0, -1, "2", 2.5])
+def test_what_is_no_number_of_workers_is_refused(workers: Any) -> None:
+    with pytest.raises(ExplorationError, match="is no number of workers, from 1, and no executor"):
+        explored(workers=workers)
+
+
 def test_a_pool_reports_what_one_process_reports_though_a_worker_is_killed_meanwhile() -> None:
     alone = explored(workers=1)
     with ProcessPoolExecutor(2) as pool:
