@@ -24,8 +24,8 @@ __all__ = ["figures"]
 
 TARGET = f"{Path(__file__).parents[2] / 'docs' / 'examples' / 'body.py'}:body_pipeline"
 LONG = f"{Path(__file__)}:long_pipeline"
-LONG_NODES = 10
-"""With few scenarios the last one, for which nobody has a neighbour, is a good part of what two workers take."""
+LONG_NODES = 25
+"""With few scenarios, much of what two workers take is their start, and the last one, which has no neighbour."""
 ROUNDS = 5
 PASSES = 20
 """How often the inner loop plays each plan in a round."""
