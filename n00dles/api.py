@@ -97,13 +97,16 @@ async def arun(
         _time_limit(timeout, identity),
         Holding(chosen, identity, wait) as holding,
     ):
-        context = await _loaded(chosen, identity) if run_id is not None else None
-        holding.admit(context, whole)
+        # A store that cannot say whether it has the run is asked to create it, with the inputs that it would have.
+        known = stored if stored or isinstance(chosen, Loads) else None
+        refusal = None if run_id is None else _refusal(whole, known)
+        context = None
+        if refusal is not None or holding.is_refused:
+            context = await _loaded(chosen, identity)
+            holding.admit(context, whole)
+            if context is None and refusal is not None:
+                raise refusal
         if context is None:
-            if run_id is not None:
-                # A store that cannot say whether it has the run is asked to create it, with the inputs that it would
-                # have.
-                _check_new(whole, stored if stored or isinstance(chosen, Loads) else None)
             context = await _created(chosen, identity, stored)
         given = stored if stored or not context.inputs else None
         return await _carry_on(whole, context, chosen, observers, tags, given=given)
@@ -153,7 +156,7 @@ async def aresume(
         holding.admit(context, whole)
         if context is None and not isinstance(chosen, Loads):
             context = await _created(chosen, run_id, {})
-            if not context.inputs and wire(whole).needs_inputs:
+            if not context.inputs and wire(whole).required:
                 # Asking has made an empty run. It is left: another worker's run may look the same in its first node.
                 context = None
         if context is None:
@@ -226,7 +229,7 @@ async def _loaded(store: StateStore, run_id: str) -> PipelineContext | None:
 async def _created(store: StateStore, run_id: str, stored: dict[str, Any]) -> PipelineContext:
     """Return the stored run, or a new one with these inputs."""
     context = _with_held(store, _as_context(await store.load_or_create(run_id, stored), run_id))
-    if not (context.inputs or context.completed or context.lives):
+    if not isinstance(store, Loads) and not (context.inputs or context.completed or context.lives):
         # An empty run, which asking a store without `load` has left behind: no worker has ever begun it.
         context.inputs = stored
     return context
@@ -289,19 +292,30 @@ def _check_new(whole: Pipeline, stored: Mapping[str, Any] | None) -> None:
     check_ready_to_call(whole, ())
 
 
+def _refusal(whole: Pipeline, stored: Mapping[str, Any] | None) -> Exception | None:
+    """Return why a run of these inputs could not be started, which does not matter to one that is stored already."""
+    try:
+        _check_new(whole, stored)
+    except Exception as error:
+        return error
+    return None
+
+
 def check_new_inputs(whole: Pipeline, stored: Mapping[str, Any]) -> None:
     """Refuse inputs that do not fit, before anything is stored or called."""
     wiring = wire(whole)
     wiring.check_inputs(stored, whole.name)
-    for agent in whole.agents():
+    readers = {node for name in stored for node in wiring.readers[name]}
+    for agent in whole.agents() if readers else ():
+        if agent.name not in readers:
+            continue
         read = {
             name: stored[source.name]
             for name, source in wiring.sources[agent.name].items()
             if source.kind == "input" and source.name in stored
         }
         try:
-            if read:
-                checked_arguments(agent, read)
+            checked_arguments(agent, read)
         except AgentInputError as error:
             raise InputsError(f"an input does not fit pipeline {whole.name!r}: {error} No node was called.") from error
 

@@ -49,6 +49,11 @@ class Holding:
         self._timer: asyncio.TimerHandle | None = None
         self._renewal: asyncio.Task[None] | None = None
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether another holds the run, and `admit` has to be asked."""
+        return self._refused is not None
+
     def admit(self, context: PipelineContext | None, pipeline: Pipeline) -> None:
         """Raise `RunLockedError` if another holds the run, unless it is finished: then there is nothing to call."""
         is_done = context is not None and context.status == "finished" and context.signature == pipeline.signature()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Literal, cast
 
 from .agent import Agent
@@ -36,32 +36,35 @@ class Source:
     step: Step | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wiring:
     """The sources of all arguments, by node and parameter."""
 
     sources: Mapping[str, Mapping[str, Source]]
 
-    @property
-    def needs_inputs(self) -> bool:
-        """Whether a run without inputs is no run of this pipeline."""
+    @cached_property
+    def readers(self) -> Mapping[str, Sequence[str]]:
+        """The nodes that read each input, by its name."""
+        readers: dict[str, list[str]] = {}
+        for node, sources in self.sources.items():
+            for source in sources.values():
+                if source.kind == "input":
+                    readers.setdefault(source.name, []).append(node)
+        return readers
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The inputs without which a run is no run of this pipeline."""
         sources = (source for by_name in self.sources.values() for source in by_name.values())
-        return any(source.kind == "input" and source.required for source in sources)
+        return frozenset(source.name for source in sources if source.kind == "input" and source.required)
 
     def check_inputs(self, inputs: Mapping[str, object], pipeline: str, *, has_begun: bool = False) -> None:
         """Raise `InputsError` if an input is missing, or if nothing reads one.
 
         Of a run that `has_begun`, whatever read it may have been replaced since.
         """
-        readers: dict[str, list[str]] = {}
-        required: set[str] = set()
-        for node, sources in self.sources.items():
-            for source in sources.values():
-                if source.kind == "input":
-                    readers.setdefault(source.name, []).append(node)
-                    if source.required:
-                        required.add(source.name)
-        missing = sorted(required - inputs.keys())
+        readers = self.readers
+        missing = sorted(self.required - inputs.keys())
         unread = [] if has_begun else sorted(inputs.keys() - readers.keys())
         if not missing and not unread:
             return

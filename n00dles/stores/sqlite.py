@@ -69,8 +69,9 @@ class SQLiteStateStore(StateStore):
         def work(connection: sqlite3.Connection) -> PipelineContext:
             return sqlite_records.read_or_create(connection, run_id, inputs)
 
-        with suppress(WouldWaitError):
-            return self._at_once("BEGIN IMMEDIATE", work, run_id)
+        if self._disk_is_fast:
+            with suppress(WouldWaitError):
+                return self._timed("BEGIN IMMEDIATE", work, run_id, wait=False)
         # Whoever only reads does not wait for who writes.
         existing = await self.load(run_id)
         if existing is not None:
@@ -192,28 +193,18 @@ class SQLiteStateStore(StateStore):
         committed: Callable[[T], None] | None = None,
     ) -> T:
         try:
-            return self._at_once(kind, work, run_id, committed)
+            if not self._disk_is_fast:
+                raise WouldWaitError
+            return self._timed(kind, work, run_id, committed, wait=False)
         except WouldWaitError:
             return await self._in_thread(lambda: self._timed(kind, work, run_id, committed, wait=True))
-
-    def _at_once(
-        self,
-        kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
-        work: Callable[[sqlite3.Connection], T],
-        run_id: str | None,
-        committed: Callable[[T], None] | None = None,
-    ) -> T:
-        """Call SQLite on the event loop. Raises `WouldWaitError`, and has done nothing, if that might block it."""
-        if not self._disk_is_fast:
-            raise WouldWaitError
-        return self._timed(kind, work, run_id, committed, wait=False)
 
     def _timed(
         self,
         kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
         work: Callable[[sqlite3.Connection], T],
         run_id: str | None,
-        committed: Callable[[T], None] | None,
+        committed: Callable[[T], None] | None = None,
         *,
         wait: bool,
     ) -> T:

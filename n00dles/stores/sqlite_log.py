@@ -15,6 +15,8 @@ from contextlib import suppress
 __all__ = ["WriteAheadLog"]
 
 SMALLEST_STEP, LARGEST_STEP = 2**17, 2**20  # bytes
+COMMIT = 2**14
+"""Bytes that a commit is taken to write, and seldom does: a look at the log, too, takes time."""
 LONGEST = 2**22
 """Bytes after which SQLite begins the log anew, unless somebody reads on."""
 
@@ -25,6 +27,7 @@ class WriteAheadLog:
     def __init__(self, path: str) -> None:
         self._path = f"{os.path.realpath(path)}-wal"
         self._length: int | None = None
+        self._commits_ahead = 0
 
     def grow_ahead(self) -> None:
         """Make the log longer if it has grown by itself since the last call.
@@ -33,6 +36,9 @@ class WriteAheadLog:
         that is written in vain is as long as what is not; who saves once pays nothing. Where it cannot be done, SQLite
         lets the log grow, or says why it cannot.
         """
+        if self._commits_ahead > 0:
+            self._commits_ahead -= 1
+            return
         if self._length is not None and self._length >= LONGEST:
             return
         with suppress(OSError):
@@ -42,4 +48,5 @@ class WriteAheadLog:
                 with open(self._path, "r+b", buffering=0) as log:
                     log.seek(length)
                     length += log.write(zeros)
+                self._commits_ahead = len(zeros) // COMMIT
             self._length = length

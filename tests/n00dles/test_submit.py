@@ -87,6 +87,19 @@ def test_another_run_under_this_id_is_refused() -> None:
         submit(pipeline(twice, name="other"), run_id="r", store=store, text="ab")
 
 
+def test_a_run_that_was_submitted_without_inputs_is_not_given_any() -> None:
+    @agent
+    def greet(name: str = "you") -> str:
+        return f"hello {name}"
+
+    store, greeting = InMemoryStateStore(), pipeline(greet, name="greeting")
+    submit(greeting, run_id="r", store=store)
+
+    with pytest.raises(InputsChangedError):
+        run(greeting, run_id="r", store=store, name="me")
+    assert resume(greeting, "r", store=store).output == "hello you"
+
+
 def test_submissions_at_once_store_one_run() -> None:
     store = InMemoryStateStore()
 
