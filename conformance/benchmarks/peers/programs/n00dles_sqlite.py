@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from n00dles import Agent, Pipeline, SQLiteStateStore, resume, run
+from n00dles.wiring import wire
 
 PACKAGES = ()
 IS_OURS = True
@@ -20,7 +21,9 @@ class Program:
 
     def build(self, nodes: int) -> Pipeline:
         pipeline = Pipeline([self._numbered(number) for number in range(nodes)])
-        pipeline.signature()  # a pipeline's first run makes it, once, as others compile a graph
+        # A pipeline's first run makes both, once, as others compile a graph.
+        pipeline.signature()
+        wire(pipeline)
         return pipeline
 
     def _numbered(self, number: int) -> Agent:
