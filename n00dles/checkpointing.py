@@ -75,8 +75,9 @@ class Checkpointer:
         if self._observers:
             self._observers.emit(CheckpointSaving(run_id=context.run_id, nodes=nodes, revision=revision))
         try:
-            await self._hand_over(nodes, revision)
+            await self._store.save(context.run_id, context)
         except Exception as error:
+            self._emit_failure(nodes, revision, error)
             if not _is_transient(error):
                 raise
             await self._save_again(nodes, revision)
@@ -85,15 +86,10 @@ class Checkpointer:
         if self._observers:
             self._observers.emit(CheckpointSaved(run_id=context.run_id, nodes=nodes, revision=context.revision))
 
-    async def _hand_over(self, nodes: tuple[str, ...], revision: int) -> None:
-        run_id = self._context.run_id
-        try:
-            await self._store.save(run_id, self._context)
-        except Exception as error:
-            self._observers.emit(
-                CheckpointFailed(run_id=run_id, nodes=nodes, revision=revision, error=described(error))
-            )
-            raise
+    def _emit_failure(self, nodes: tuple[str, ...], revision: int, error: Exception) -> None:
+        self._observers.emit(
+            CheckpointFailed(run_id=self._context.run_id, nodes=nodes, revision=revision, error=described(error))
+        )
 
     async def _save_again(self, nodes: tuple[str, ...], revision: int) -> None:
         run_id = self._context.run_id
@@ -106,7 +102,11 @@ class Checkpointer:
                 reraise=True,
             ):
                 with attempt:
-                    await self._hand_over(nodes, revision)
+                    try:
+                        await self._store.save(run_id, self._context)
+                    except Exception as error:
+                        self._emit_failure(nodes, revision, error)
+                        raise
         except N00dlesError:
             raise
         except Exception as error:

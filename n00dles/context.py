@@ -142,12 +142,14 @@ class PipelineContext:
 
     def record(self, node: str) -> NodeRecord:
         """Return the cost record of `node`, made at its first use."""
-        if node not in self.nodes:
+        record = self.nodes.get(node)
+        if record is None:
+            record = NodeRecord()
             with self._lock:
-                self.nodes[node] = NodeRecord()
+                self.nodes[node] = record
                 if node not in self._completed:
-                    self._unfinished[node] = self.nodes[node]
-        return self.nodes[node]
+                    self._unfinished[node] = record
+        return record
 
     def checkpoint(self, node: str, output: Any) -> JSONValue:
         """Record that `node` has completed with `output`, and return the form in which it is kept.

@@ -8,7 +8,7 @@ and must be quick. An `Exception` that it raises is logged and does not touch th
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -184,18 +184,14 @@ class RunFailed(Event):
 Observer = Callable[[Event], None]
 
 
-class Observers:
+class Observers(tuple[Observer, ...]):
     """Hands each event to all observers, in order, and keeps an observer's mistake away from the run."""
 
-    def __init__(self, observers: Sequence[Observer] = ()) -> None:
-        self._observers = tuple(observers)
-
-    def __bool__(self) -> bool:
-        return bool(self._observers)
+    __slots__ = ()
 
     def emit(self, event: Event) -> None:
         """Call every observer with `event`. Only a `BaseException` that is no `Exception` gets through."""
-        for observer in self._observers:
+        for observer in self:
             try:
                 observer(event)
             except Exception:
