@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from ..context import PipelineContext
 from ..errors import ConfigurationError, StateStoreError
-from ..records import SaveBatch, Status
+from ..records import Status
 from ..threads import call_in_thread
 from . import sqlite_records
 from .base import RunSummary, StateStore, check_run_id
@@ -27,8 +27,6 @@ from .sqlite_session import SQLiteSession, WouldWaitError
 __all__ = ["SQLiteStateStore"]
 
 T = TypeVar("T")
-
-_FAST_SECONDS = 0.001
 
 
 class SQLiteStateStore(StateStore):
@@ -50,7 +48,6 @@ class SQLiteStateStore(StateStore):
         # Absolute, so that the store stays where it is when the process changes its folder.
         self._session = SQLiteSession(os.path.abspath(self.path), busy_timeout)
         self._leases = lease_file(self._session.path)
-        self._disk_is_fast = False
         self._thread: tuple[int, ThreadPoolExecutor] | None = None
         weakref.finalize(self, self._session.close)
 
@@ -69,9 +66,9 @@ class SQLiteStateStore(StateStore):
         def work(connection: sqlite3.Connection) -> PipelineContext:
             return sqlite_records.read_or_create(connection, run_id, inputs)
 
-        if self._disk_is_fast:
+        if self._session.is_fast:
             with suppress(WouldWaitError):
-                return self._timed("BEGIN IMMEDIATE", work, run_id, wait=False)
+                return self._session.transaction("BEGIN IMMEDIATE", work, run_id=run_id, wait=False)
         # Whoever only reads does not wait for who writes.
         existing = await self.load(run_id)
         if existing is not None:
@@ -84,13 +81,8 @@ class SQLiteStateStore(StateStore):
             raise StateStoreError(f"the context of run {ctx.run_id!r} was to be saved as run {run_id!r}", run_id=run_id)
         check_run_id(run_id)
         snapshot = ctx.snapshot()
-
-        def acknowledge(batch: SaveBatch | None) -> None:
-            if batch is not None:
-                ctx.acknowledge(batch)
-
         await self._call(
-            "BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx, snapshot), run_id, committed=acknowledge
+            "BEGIN IMMEDIATE", lambda c: sqlite_records.save(c, ctx, snapshot), run_id, committed=ctx.acknowledge
         )
 
     async def delete(self, run_id: str) -> None:
@@ -190,29 +182,16 @@ class SQLiteStateStore(StateStore):
         work: Callable[[sqlite3.Connection], T],
         run_id: str | None,
         *,
-        committed: Callable[[T], None] | None = None,
+        committed: Callable[[Any], None] | None = None,
     ) -> T:
         try:
-            if not self._disk_is_fast:
+            if not self._session.is_fast:
                 raise WouldWaitError
-            return self._timed(kind, work, run_id, committed, wait=False)
+            return self._session.transaction(kind, work, run_id=run_id, wait=False, committed=committed)
         except WouldWaitError:
-            return await self._in_thread(lambda: self._timed(kind, work, run_id, committed, wait=True))
-
-    def _timed(
-        self,
-        kind: Literal["BEGIN", "BEGIN IMMEDIATE"],
-        work: Callable[[sqlite3.Connection], T],
-        run_id: str | None,
-        committed: Callable[[T], None] | None = None,
-        *,
-        wait: bool,
-    ) -> T:
-        started = time.perf_counter()
-        try:
-            return self._session.transaction(kind, work, run_id=run_id, wait=wait, committed=committed)
-        finally:
-            self._disk_is_fast = time.perf_counter() - started < _FAST_SECONDS
+            return await self._in_thread(
+                lambda: self._session.transaction(kind, work, run_id=run_id, committed=committed)
+            )
 
     async def _in_turn(self, work: Callable[[], T]) -> T:
         """Return what `work` returns, which uses the file of leases, as soon as no other process is at it."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 from weakref import WeakSet
 
 from ..errors import N00dlesError, StateStoreError
@@ -17,6 +18,8 @@ from .sqlite_log import WriteAheadLog
 __all__ = ["SQLiteSession", "WouldWaitError"]
 
 T = TypeVar("T")
+
+_FAST_SECONDS = 0.001
 
 # SQLite keeps note of a file's locks in the memory of the process. After a fork with an open connection the child has
 # the note and not the locks: also of a connection that it opens itself, the kernel then knows nothing, the parent
@@ -33,7 +36,10 @@ class WouldWaitError(Exception):
 
 
 class SQLiteSession:
-    """Runs transactions on the database at `path`, one at a time. `busy_timeout` is in seconds."""
+    """Runs transactions on the database at `path`, one at a time. `busy_timeout` is in seconds.
+
+    `is_fast` says that the last one took less than a millisecond, so that an event loop may wait for the next.
+    """
 
     def __init__(self, path: str, busy_timeout: float) -> None:
         self.path = path
@@ -41,6 +47,7 @@ class SQLiteSession:
         self._connection: sqlite3.Connection | None = None
         self._log = WriteAheadLog(path)
         self._waits = True
+        self.is_fast = False
         # Reentrant: while a fork holds it, the collector may close the session of a store that nobody has any more.
         self._lock = threading.RLock()
         self._is_held_by_a_fork: bool | None = None  # False: a fork could not wait for the lock
@@ -53,15 +60,18 @@ class SQLiteSession:
         *,
         run_id: str | None = None,
         wait: bool = True,
-        committed: Callable[[T], None] | None = None,
+        committed: Callable[[Any], None] | None = None,
     ) -> T:
-        """Run `work` in one transaction and return what it returns; `committed` gets it before anybody else's turn.
+        """Run `work` in one transaction and return what it returns.
+
+        `committed` gets that before anybody else's turn, unless it is None.
 
         With `wait=False`, raises `WouldWaitError` instead of waiting. Raises `StateStoreError` when SQLite fails; the
         transaction is then rolled back, and the connection is opened anew for the next call.
         """
         if not self._lock.acquire(blocking=wait):
             raise WouldWaitError
+        started = time.perf_counter()
         try:
             result = self._run(kind, work, wait)
         except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -71,10 +81,11 @@ class SQLiteSession:
                 self._close()
             raise store_error(error, self.path, self.busy_timeout, run_id) from error
         else:
-            if committed is not None:
+            if committed is not None and result is not None:
                 committed(result)
             return result
         finally:
+            self.is_fast = time.perf_counter() - started < _FAST_SECONDS
             self._lock.release()
 
     def _run(self, kind: Literal["BEGIN", "BEGIN IMMEDIATE"], work: Callable[[sqlite3.Connection], T], wait: bool) -> T:
