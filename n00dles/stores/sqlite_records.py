@@ -223,8 +223,7 @@ def _write_over(connection: sqlite3.Connection, head: _Head, context: PipelineCo
     outputs = _by_position(context, batch, position)
     if not _overwrite(connection, head, _output_fields(run_id, head.id, outputs.pop(position))):
         return False
-    if outputs:
-        _insert_outputs(connection, key, run_id, outputs.values())
+    _insert_outputs(connection, key, run_id, outputs.values())
     context.handle = _insert_head(connection, run_id, key, batch)
     return True
 
