@@ -87,9 +87,7 @@ class Worker:
         `StoppedError` if an attempt has failed and `stop` was called.
         """
         record = self._context.record(agent.name)
-        error: Exception = RuntimeError(
-            f"its attempts were used up in earlier lives; the last error was {record.error}"
-        )
+        error: Exception | None = None
         turn = _turn(agent, settings, record.spent)
         while turn is not None:
             try:
@@ -103,6 +101,8 @@ class Worker:
                 await self._prepare(agent.name, turn, following, record, error)
                 self.check_going()
             turn = following
+        if error is None:
+            error = RuntimeError(f"its attempts were used up in earlier lives; the last error was {record.error}")
         raise await self._failure(agent, stored, record, error) from error
 
     async def _attempt(

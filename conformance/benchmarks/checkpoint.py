@@ -34,7 +34,7 @@ __all__ = ["figures"]
 PAYLOAD = "x" * 1000
 STORED = json.dumps(PAYLOAD)
 EDGE = 100
-LENGTHS = {10: 60, 100: 20, 1000: 4, 3000: 2}
+LENGTHS = {10: 100, 100: 30, 1000: 6, 3000: 4}
 """How many rounds are measured of a run of so many nodes."""
 LONGEST_LOG = 1000
 """Commits after which SQLite has begun its log anew."""
