@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
+
+from pydantic import ValidationError
 
 from n00dles.serialization import MAX_DEPTH, loads, to_stored
 from n00dles.wiring import RESERVED_INPUTS
@@ -22,6 +24,7 @@ from .spec import (
     StepSpec,
 )
 from .spec_error import SpecError
+from .typed_value import typed_value
 from .types import Choice, DictOf, FieldSpec, ListOf, ModelSpec, OneOf, OptionalOf, Record, TupleOf, TypeSpec
 
 __all__ = ["MAX_NODES", "can_be_mistyped", "check", "route_keys"]
@@ -54,6 +57,8 @@ def check(spec: PipelineSpec) -> None:
     _check_chain(spec.steps, Scope(), inputs, read)
     if unread := inputs - read:
         _refuse(f"the input {min(unread)!r}", "is read by no node")
+    for node in nodes:
+        _check_takes_inputs(node, {each.name: each.value for each in spec.inputs})
 
 
 def route_keys(kind: TypeSpec) -> frozenset[str] | None:
@@ -215,6 +220,20 @@ def _check_sources(node: NodeSpec, scope: Scope, inputs: frozenset[str], read: s
             )
         if source == "input":
             read.add(each.name)
+
+
+def _check_takes_inputs(node: NodeSpec, values: Mapping[str, str]) -> None:
+    """Refuse an input that does not fit a node which reads it, though its route may never be taken, as `run` does."""
+    for each in node.parameters:
+        if each.source != "input" or each.name not in values:
+            continue
+        try:
+            typed_value(each.type, values[each.name])
+        except ValidationError:
+            _refuse(
+                f"the input {each.name!r}",
+                f"is {values[each.name][:60]}, which does not fit what node {node.name!r} declares for it",
+            )
 
 
 def _check_type(  # noqa: PLR0912 - one a kind of type

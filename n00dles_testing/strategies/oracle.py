@@ -14,15 +14,12 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from .behaviour import planned_output
-from .model_classes import annotation
 from .model_values import json_form
 from .spec import ALWAYS, BranchSpec, FanOutSpec, NestedSpec, NodeSpec, PipelineSpec, StepSpec, nodes_of, step_name
+from .typed_value import typed_value
 from .types import TypeSpec
 
 __all__ = ["Prediction", "predict"]
@@ -202,16 +199,7 @@ class _Interpreter:
 
 
 def _in_type(declared: TypeSpec | None, stored: Any) -> Any:
-    """Return what a node gets for a stored value: the declared type, made anew; plain JSON where there is none."""
-    text = json.dumps(stored, ensure_ascii=False)
-    if declared is None or declared == "Any":
-        return json.loads(text)
-    return _validator(declared).validate_json(text, by_alias=True, by_name=True)
-
-
-@lru_cache(maxsize=1024)
-def _validator(declared: TypeSpec) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation(declared))
+    return typed_value(declared, json.dumps(stored, ensure_ascii=False))
 
 
 def _prompt(node: NodeSpec, arguments: list[tuple[str, TypeSpec | None, Any]]) -> str:

@@ -8,13 +8,14 @@ import os
 import subprocess
 import sys
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from n00dles import InMemoryStateStore, run
-from n00dles.errors import ConfigurationError
+from n00dles.errors import ConfigurationError, InputsError
 from n00dles_testing.crash.typed import canonical, encode
 from n00dles_testing.strategies import (
     ALWAYS,
@@ -139,6 +140,32 @@ def nested(levels: int) -> PipelineSpec:
     return PipelineSpec((step,))
 
 
+READS_INPUT_AND_NODE = (ParameterSpec("x", "input", "str"), ParameterSpec("a", "step"))
+# Node c is never called: node a always answers "x". `run` looks at what it declares nevertheless.
+ROUTED = PipelineSpec(
+    (
+        NodeSpec("a", Choice(("x", "y")), (ParameterSpec("x", "input"),)),
+        BranchSpec(
+            (
+                RouteSpec(("x",), NodeSpec("b", "str")),
+                RouteSpec(
+                    ("y",), NodeSpec("c", "str", (ParameterSpec("x", "input", "str"), ParameterSpec("a", "step")))
+                ),
+            )
+        ),
+    ),
+    (InputSpec("x", '"text"'),),
+)
+
+
+def test_an_input_fits_what_each_route_declares_for_it_whether_it_is_taken_or_not() -> None:
+    check(ROUTED)
+
+    assert predict(ROUTED).finishes
+    with pytest.raises(InputsError):
+        run(build(ROUTED), store=InMemoryStateStore(), x=None)
+
+
 def read(source: Any, name: str = "x", default: str | None = None) -> PipelineSpec:
     return PipelineSpec((NodeSpec("a", "str"), NodeSpec("b", "str", (ParameterSpec(name, source, default=default),))))
 
@@ -160,6 +187,10 @@ def read(source: Any, name: str = "x", default: str | None = None) -> PipelineSp
         (PipelineSpec((NodeSpec("a", "str", fails=1, failure="mistyped"),)), "declares no type"),
         (PipelineSpec((NodeSpec("a", "str", fallback=NodeSpec("b", "int")),)), "would not answer as node 'a' does"),
         (PipelineSpec((NodeSpec("a", "str", fails=-2),)), "no number of times"),
+        (
+            replace(ROUTED, inputs=(InputSpec("x", "null"),)),
+            "the input 'x' is null, which does not fit what node 'c' declares for it",
+        ),
     ],
 )
 def test_what_could_not_run_is_no_spec(spec: PipelineSpec, reason: str) -> None:
