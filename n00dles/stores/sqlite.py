@@ -88,8 +88,8 @@ class SQLiteStateStore(StateStore):
     async def delete(self, run_id: str) -> None:
         """Remove the run and every byte of it.
 
-        The write-ahead log is emptied too, unless another process is reading at that moment; then what was in it goes
-        when the log is next emptied.
+        The write-ahead log is emptied too, unless another process is reading or writing at that moment; then what was
+        in it goes when the log is next emptied.
         """
         check_run_id(run_id)
         if await self._call("BEGIN IMMEDIATE", lambda c: sqlite_records.delete(c, run_id), run_id):

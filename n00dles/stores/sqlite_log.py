@@ -22,12 +22,23 @@ LONGEST = 2**22
 
 
 class WriteAheadLog:
-    """The log of the database at `path`; one object for as long as a connection is open."""
+    """The log of the database at `path`: make the object as soon as a connection is open, and another for the next one.
+
+    The path may come to mean another database, whose log is written under a lock that nobody holds here. So only the
+    file that was there at first is made longer, which SQLite holds open: its number is not given to another one.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = f"{os.path.realpath(path)}-wal"
+        self._identity: tuple[int, int] | None = None
+        with suppress(OSError):
+            self._identity = _identity(os.stat(self._path))
         self._length: int | None = None
         self._commits_ahead = 0
+
+    def begin_anew(self) -> None:
+        """Take note that the log has been cut."""
+        self._length, self._commits_ahead = None, 0
 
     def grow_ahead(self) -> None:
         """Make the log longer if it has grown by itself since the last call.
@@ -44,9 +55,18 @@ class WriteAheadLog:
         with suppress(OSError):
             length = os.stat(self._path).st_size
             if self._length is not None and self._length < length:
-                zeros = bytes(min(max(length, SMALLEST_STEP), LARGEST_STEP))
-                with open(self._path, "r+b", buffering=0) as log:
-                    log.seek(length)
-                    length += log.write(zeros)
-                self._commits_ahead = len(zeros) // COMMIT
+                length += self._append(bytes(min(max(length, SMALLEST_STEP), LARGEST_STEP)))
             self._length = length
+
+    def _append(self, zeros: bytes) -> int:
+        """Return how many of them were written."""
+        with open(self._path, "r+b", buffering=0) as log:
+            if _identity(os.fstat(log.fileno())) != self._identity:
+                return 0
+            log.seek(0, os.SEEK_END)
+            self._commits_ahead = len(zeros) // COMMIT
+            return log.write(zeros)
+
+
+def _identity(file: os.stat_result) -> tuple[int, int]:
+    return file.st_dev, file.st_ino

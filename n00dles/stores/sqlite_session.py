@@ -113,11 +113,11 @@ class SQLiteSession:
         return result
 
     def empty_log(self) -> None:
-        """Move the write-ahead log into the database and cut it to nothing, unless another process is reading."""
+        """Move the write-ahead log into the database and cut it to nothing, unless another process reads or writes."""
         with self._lock:
             try:
                 self._open(wait=False).execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-                self._log = WriteAheadLog(self.path)
+                self._log.begin_anew()
             except (sqlite3.Error, WouldWaitError):
                 return
 

@@ -121,3 +121,34 @@ def test_a_database_behind_a_symbolic_link_has_its_log_beside_the_file(tmp_path:
 
     assert len(set(found)) <= 4
     asyncio.run(store.aclose())
+
+
+@pytest.mark.parametrize("is_moved", [True, False], ids=["moved away", "behind a link that leads elsewhere by now"])
+def test_the_log_of_another_database_that_is_at_the_path_by_now_is_left_alone(tmp_path: Path, is_moved: bool) -> None:
+    path = tmp_path / "runs.db"
+    if not is_moved:
+        path.symlink_to(tmp_path / "runs-1.db")
+
+    async def use() -> bool:
+        store = SQLiteStateStore(path)
+        context = await store.load_or_create("r", {})
+        if is_moved:
+            for file in list(tmp_path.glob("runs.db*")):
+                file.rename(tmp_path / f"old-{file.name}")
+        else:
+            path.unlink()
+            path.symlink_to(tmp_path / "runs-2.db")
+        await store.load_or_create("s", {})
+        await store.delete("s")
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("PRAGMA journal_mode = WAL")
+            other.execute("CREATE TABLE t (a)")
+            for number in range(12):
+                context.checkpoint(f"n{number}", "x" * 1000)
+                await store.save("r", context)
+                other.execute("INSERT INTO t VALUES (1)")
+            is_as_written = is_all_frames(log_of(path.resolve()))
+        await store.aclose()
+        return is_as_written
+
+    assert asyncio.run(use())
