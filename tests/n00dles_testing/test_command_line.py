@@ -14,7 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from n00dles.command_inputs import InputSyntaxError, read_inputs
-from n00dles_testing.cli import _HOWS, main
+from n00dles_testing.cli import main
+from n00dles_testing.commands.explore import _HOWS
 from n00dles_testing.conformance import implemented
 from n00dles_testing.crash.points import How, Point
 from n00dles_testing.crash.tokens import Token
@@ -348,12 +349,27 @@ def test_the_command_works_with_the_oldest_click_that_it_asks_for() -> None:
         "import click\n"
         "def refuse(*_): raise TypeError(\"type 'ParamType' is not subscriptable\")\n"
         "click.ParamType.__class_getitem__ = refuse\n"
-        "import n00dles_testing.cli, n00dles_testing.command_executor\n"
+        "import n00dles_testing.cli\n"
     )
 
     done = subprocess.run([sys.executable, "-c", as_it_was], capture_output=True, text=True, cwd=ROOT, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_line_is_read_without_what_it_would_start() -> None:
+    imported = "import sys, n00dles_testing.cli; print(*sys.modules)"
+
+    done = subprocess.run([sys.executable, "-c", imported], capture_output=True, text=True, cwd=ROOT, check=True)
+
+    ours = {name for name in done.stdout.split() if name.startswith("n00dles")}
+    assert {name for name in ours if not name.startswith("n00dles_testing.commands")} == {
+        "n00dles_testing",
+        "n00dles_testing.cli",
+        "n00dles_testing.exits",
+        "n00dles_testing.surroundings",
+    }
+    assert {"asyncio", "httpx", "rich", "sqlite3"}.isdisjoint(done.stdout.split())
 
 
 def test_check_lists_the_clauses_without_a_target() -> None:

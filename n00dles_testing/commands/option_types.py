@@ -23,7 +23,7 @@ class ReportFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path, if it can be written."""
-        from .report.json_file import check_writable
+        from ..report.json_file import check_writable
 
         path = Path(str(super().convert(value, param, ctx)))
         if problem := check_writable(path):
@@ -52,7 +52,7 @@ class BudgetOption(click.ParamType):  # type: ignore[type-arg]  # generic in new
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return what was typed, if `Budget` can read it."""
-        from .crash.budget import Budget
+        from ..crash.budget import Budget
 
         try:
             Budget.read(value)
@@ -68,7 +68,7 @@ class TimeOption(click.ParamType):  # type: ignore[type-arg]  # generic in newer
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return seconds."""
-        from .crash.budget import Budget
+        from ..crash.budget import Budget
 
         try:
             seconds = Budget.read(value).seconds

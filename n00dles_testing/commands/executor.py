@@ -1,4 +1,4 @@
-"""`n00dles-testing executor`: what can be typed. What it starts is imported when it is started."""
+"""`n00dles-testing executor`: what can be typed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from .option_types import ReportFile, TimeOption
+from .option_types import TimeOption
+from .shared_options import json_option, seed_option
 
 __all__ = ["executor"]
 
@@ -34,10 +35,10 @@ Exit codes:
     metavar="TIME",
     help="Try for so long: 60s, 5m. Without --examples it is the only limit.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides what is drawn.")
+@seed_option("what is drawn")
 @click.option("--only", multiple=True, metavar="ID", help="Only this clause, as E06. May be repeated.")
 @click.option("--confirm/--no-confirm", default=True, help="Try what was found with real processes as well.")
-@click.option("--json", "json_file", type=ReportFile(), metavar="FILE", help="Write the report for other programs.")
+@json_option("the report")
 def executor(  # noqa: PLR0917 - click passes them by name
     target: str | None,
     examples: int | None,
@@ -55,7 +56,7 @@ def executor(  # noqa: PLR0917 - click passes them by name
     interrupted, with a store that fails), and resumed; each is held against an undisturbed run, and against what the
     pipeline alone says is due.
     """
-    from .show_campaign import run_executor, run_watched
+    from ..show_campaign import run_executor, run_watched
 
     run = run_executor if target is None else run_watched
     raise SystemExit(
