@@ -6,8 +6,10 @@ waits, an event loop, a pool or a retry, hangs. A clock outside of Python, as th
 
 from __future__ import annotations
 
+import copyreg
 import datetime
 import os
+import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -44,13 +46,16 @@ class WallClock:
     @contextmanager
     def installed(self) -> Iterator[None]:
         """Be the wall clock of this process, in every module that is loaded. Raises `VacuousCheck` if it is not."""
-        replaced = [*_replace(_stand_ins(self))]
+        stand_ins = _stand_ins(self)
+        replaced = [*_replace(stand_ins)]
         try:
+            _pickle_by_name(dict(stand_ins)[_REAL_DATETIME])
             shown = (time.time(), datetime.datetime.now(datetime.UTC).timestamp())
             if any(abs(seconds * _SECOND - self.now_ns()) > _SECOND for seconds in shown):
                 raise VacuousCheck(f"the clock could not be set: it shows {shown}")
             yield
         finally:
+            copyreg.dispatch_table.pop(_REAL_DATETIME, None)
             for namespace, name, real in replaced:
                 namespace[name] = real
 
@@ -126,6 +131,13 @@ def _stand_ins(clock: WallClock) -> list[tuple[Any, Any]]:
         (_REAL_DATETIME, DateTime),
     ]
     return stand_ins + [(real, clock_of(real)) for real in (time.localtime, time.gmtime, time.ctime)]
+
+
+def _pickle_by_name(stand_in: type) -> None:
+    """Have a time pickled to the bytes that it always has: pickle refuses a class that its name does not lead to."""
+    stand_in.__name__ = stand_in.__qualname__ = _REAL_DATETIME.__name__
+    stand_in.__module__ = _REAL_DATETIME.__module__
+    copyreg.pickle(_REAL_DATETIME, lambda at: (stand_in, *at.__reduce_ex__(pickle.DEFAULT_PROTOCOL)[1:]))
 
 
 def _replace(stand_ins: list[tuple[Any, Any]]) -> Iterator[tuple[dict[str, Any], str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import pickle
 import time
 from datetime import UTC
 from datetime import datetime as imported_by_name
@@ -118,6 +119,19 @@ def test_times_that_are_made_under_the_clock_are_ordinary_ones() -> None:
     assert made == [before, before]
     assert {type(each) for each in made} == {datetime.datetime}
     assert is_one
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_a_time_is_pickled_under_the_clock_as_ever(protocol: int) -> None:
+    times = [imported_by_name(2026, 1, 1, 12), imported_by_name(2026, 1, 1, 12, tzinfo=UTC)]
+    before = pickle.dumps(times, protocol)
+
+    with WallClock().installed():
+        under, read = pickle.dumps(times, protocol), pickle.loads(before)
+
+    assert under == before
+    assert read == times
+    assert pickle.dumps(times, protocol) == before
 
 
 def test_what_waits_is_not_stopped() -> None:
