@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["adopt_orphans", "die_with_parent", "end_descendants", "expect_children"]
+__all__ = ["adopt_orphans", "die_with_parent", "end_descendants", "expect_children", "processes"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -58,15 +58,15 @@ def end_descendants(pid: int, spared: Callable[[int], bool] = lambda _: False) -
 def _living_descendants(pid: int, spared: Callable[[int], bool]) -> tuple[list[int], list[int]]:
     children: dict[int, list[int]] = {}
     dead = set()
-    for name in _processes():
+    for each in processes():
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
+            with open(f"/proc/{each}/stat", "rb") as file:
                 state, parent, *_ = file.read().rpartition(b")")[2].split()
         except (OSError, ValueError):
             continue
-        children.setdefault(int(parent), []).append(int(name))
+        children.setdefault(int(parent), []).append(each)
         if state in b"ZX":
-            dead.add(int(name))
+            dead.add(each)
     found, left = [pid], list[int]()
     for each in found:
         for child in children.get(each, []):
@@ -74,9 +74,10 @@ def _living_descendants(pid: int, spared: Callable[[int], bool]) -> tuple[list[i
     return [each for each in found[1:] if each not in dead], left
 
 
-def _processes() -> list[str]:
+def processes() -> list[int]:
+    """Return all processes that this one can see; none where /proc does not list them."""
     try:
-        return [name for name in os.listdir("/proc") if name.isdigit()]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
 

@@ -46,6 +46,7 @@ PART = (
     "n00dles_testing/registered.py",
     "n00dles_testing/servers/",
     "n00dles_testing/targets.py",
+    "n00dles_testing/temporary_folder.py",
     "n00dles_testing/tracing/",
     "n00dles_testing/verdicts.py",
 )

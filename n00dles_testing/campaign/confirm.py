@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
-from pathlib import Path
 
 from ..crash import ExplorationError, explore
 from ..crash.fork_server import fork_is_available
 from ..crash.points import How
 from ..strategies import ATTEMPTS_VARIABLE, target_of
+from ..temporary_folder import TemporaryFolder
 from .lives_family import plan_of
 from .rival import RivalError, rivals_in_processes
 from .rivals_family import RivalsFamily, faults_of_rivals
@@ -33,11 +32,11 @@ def confirmed(found: Found, executor: str | None) -> str:
     if not fork_is_available():
         return "in this process only: this platform cannot fork"
     numbers = itertools.count()
-    with tempfile.TemporaryDirectory(prefix="n00dles-confirm-") as folder:
+    with TemporaryFolder("n00dles-confirm-") as folder:
 
         def world(scenario: str) -> dict[str, str]:
             """Give each scenario a world of its own, which outlives its processes."""
-            return {ATTEMPTS_VARIABLE: str(Path(folder) / f"{next(numbers)}.attempts")}
+            return {ATTEMPTS_VARIABLE: str(folder.path / f"{next(numbers)}.attempts")}
 
         try:
             report = explore(
@@ -67,9 +66,9 @@ def _rivals(found: Found, executor: str | None) -> str:
     """Say whether two processes on one SQLite file do the same."""
     if len(found.trial.rest) > _OF_A_FRESH_RUN:
         return "in this process; with processes of their own only two that begin a fresh run are tried"
-    with tempfile.TemporaryDirectory(prefix="n00dles-confirm-") as folder:
+    with TemporaryFolder("n00dles-confirm-") as folder:
         try:
-            first, second = rivals_in_processes(found.trial.spec, found.trial.rest[0], executor, Path(folder))
+            first, second = rivals_in_processes(found.trial.spec, found.trial.rest[0], executor, folder.path)
         except RivalError as error:
             return f"in this process only; of two processes: {error}"
     faults = list(faults_of_rivals(found.trial.spec, first, second))

@@ -10,7 +10,6 @@ import asyncio
 import gc
 import itertools
 import logging
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -30,6 +29,7 @@ from ..crash.points import How, Plan
 from ..crash.scenario import EXIT_FAILED, EXIT_FINISHED, LifeEnd, LifeRequest, PlannedRun
 from ..crash.shape import Shape
 from ..strategies import AttemptsInMemory, PipelineSpec, build, counted_by
+from ..temporary_folder import TemporaryFolder
 from .failures import heals
 from .guarded import Guarded
 from .reborn import Reborn
@@ -88,7 +88,7 @@ class Stage:
         self._on_play = on_play
         self._time_limit = time_limit
         self._numbers = itertools.count()
-        self._folder = tempfile.TemporaryDirectory(prefix="n00dles-campaign-", ignore_cleanup_errors=True)
+        self._folder = TemporaryFolder("n00dles-campaign-")
 
     def __enter__(self) -> Self:
         # What a life has left behind is told by E13 and E14, and not once more, by asyncio, for each scenario.
@@ -101,7 +101,7 @@ class Stage:
     ) -> None:
         gc.collect()  # a task that nobody has awaited complains as it is cleared away
         _LOGGER.setLevel(self._level)
-        self._folder.cleanup()
+        self._folder.remove()
 
     def count(self) -> None:
         """Say that one more scenario is about to be lived."""
@@ -115,7 +115,7 @@ class Stage:
 
     def place(self) -> str:
         """Return a path below the folder that nobody has used."""
-        return f"{self._folder.name}/{next(self._numbers)}"
+        return f"{self._folder.path}/{next(self._numbers)}"
 
     def play(self, spec: PipelineSpec, plan: Plan = (), *, on_disk: bool = False, run_id: str = RUN_ID) -> Scene:
         """Live a run of `spec`, disturbed as `plan` says, on a store in memory or in a SQLite file."""
@@ -127,7 +127,7 @@ class Stage:
             run_id=run_id,
             inputs=spec.input_values(),
             store=f"sqlite:///{place}.db" if on_disk else "memory://",
-            location=self._folder.name,
+            location=str(self._folder.path),
             ledger="",
             plan=plan,
             lines={str(point): _MIDDLE for point in plan},
@@ -145,7 +145,7 @@ class Stage:
         with counted_by(world):
             ends = backend.lived(planned, begins, resumes)
         if on_disk:
-            for path in Path(self._folder.name).glob(f"{Path(place).name}.db*"):
+            for path in self._folder.path.glob(f"{Path(place).name}.db*"):
                 path.unlink()
         self.hung += sum(end.timed_out for end in ends)
         history = History(backend.entries(planned), ends)

@@ -36,6 +36,11 @@ _ONE_PLACE = (
     "{location}, to have them share the work"
 )
 
+_ONE_PROCESS = (
+    "checked one clause after the other, without other workers: while one process has the store open, another cannot "
+    "open it, also elsewhere ({})"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -71,8 +76,9 @@ def check_by_workers(
 ) -> list[ClauseResult]:
     """Check these clauses by so many threads, or by the workers of an executor, and add all else to `runner`.
 
-    A store that is in one place for all is checked by `runner` alone, since clauses would meet each other's runs there.
-    Raises `ConfigurationError` if the store does not open for a worker.
+    A store that is in one place for all is checked by `runner` alone, since clauses would meet each other's runs there,
+    and so is one that does not open for a second process of this machine. Raises `ConfigurationError` if it does not
+    open for the worker of an executor, which may be elsewhere.
     """
     if not runner.takes_location or runner.shares_data:
         runner.add(Aside(notes=(_ONE_PLACE,)))
@@ -80,7 +86,12 @@ def check_by_workers(
     progress.started([(clause.id, clause.title) for clause in clauses], runner.note)
     longest_first = sorted(clauses, key=lambda clause: -WORK.get(clause.id, 1.0))
     if isinstance(workers, int):
-        results = _Threads(order, longest_first, progress).check(runner, min(workers, len(clauses)))
+        threads = _Threads(order, longest_first, progress)
+        try:
+            results = threads.check(runner, min(workers, len(clauses)))
+        except ConfigurationError as error:  # `runner` has it open
+            runner.add(Aside(notes=(_ONE_PROCESS.format(error),)))
+            results = threads.check_the_rest(runner)
     else:
         results = _by_executor(runner, order, longest_first, workers, progress)
     return sorted(results, key=lambda result: [clause.id for clause in clauses].index(result.clause))
@@ -107,6 +118,15 @@ class _Threads:
             except BaseException:
                 self._give_up()
                 raise
+        return self._results
+
+    def check_the_rest(self, runner: Runner) -> list[ClauseResult]:
+        """Have `runner` check what no thread has told of."""
+        told = {result.clause for result in self._results}
+        for clause in [clause for clause in self.clauses if clause.id not in told]:
+            self.progress.clause_started(clause.id)
+            self._results.append(runner.check(clause))
+            self.progress.clause_ended(self._results[-1])
         return self._results
 
     def _check_some(self, left: Iterator[Clause]) -> Aside:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..temporary_folder import TemporaryFolder
 from .damage import FUTURE, VERSION, Damage, Kind, places_of
 
 __all__ = ["database_damage", "database_versions", "empty_log", "is_database", "page_size"]
@@ -134,8 +134,8 @@ def _cells_of(connection: sqlite3.Connection, table: str) -> list[_Cell]:
 @contextmanager
 def _opened(content: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
     """Open a copy."""
-    with tempfile.TemporaryDirectory(prefix="n00dles-damage-") as folder:
-        path = Path(folder, "copy.db")
+    with TemporaryFolder("n00dles-damage-") as folder:
+        path = folder.path / "copy.db"
         path.write_bytes(content)
         with closing(sqlite3.connect(path)) as connection:
             yield connection, path

@@ -8,7 +8,6 @@ keeps its runs with a server a location is a URL (see `served`).
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -21,6 +20,7 @@ from n00dles.stores.urls import open_store
 from ..factories import takes_location
 from ..interpreters import working_folder
 from ..registered import load_registered
+from ..temporary_folder import TemporaryFolder
 from .claims import Claims, claims_of
 from .instance import Instance
 from .reader_attribute import reader_of
@@ -78,22 +78,19 @@ class Workspace:
         """
         beside = _folder_beside(target, home)
         try:
-            self.root = Path(tempfile.mkdtemp(prefix="n00dles-check-", dir=beside))
+            self._folder = TemporaryFolder("n00dles-check-", beside)
         except OSError as error:
             raise ConfigurationError(
                 f"cannot make a temporary folder in {beside or tempfile.gettempdir()}: {error.strerror}. The check "
                 "works on fresh copies there, never on the database itself; name a path in a folder that is writable."
             ) from error
+        self.root = self._folder.path
 
     def __enter__(self) -> Workspace:
         return self
 
     def __exit__(self, *_: object) -> None:
-        try:
-            shutil.rmtree(self.root, ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(self.root, ignore_errors=True)  # Ctrl-C came in the midst of it
-            raise
+        self._folder.remove()
 
 
 def sqlite_path(url: str) -> Path | None:

@@ -23,13 +23,13 @@ from n00dles.errors import ConfigurationError
 from n00dles.pipeline import Pipeline
 
 from ..channel import Channel
-from ..parent import die_with_parent
+from ..parent import adopt_orphans, die_with_parent, end_descendants
 from .child import describe_subject, keep_the_network_guard, live_and_exit, load_subject
 from .import_limit import import_limit
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
-from .processes import end_group, has_ended, life_end
+from .processes import LIFE_VARIABLE, end_group, end_orphans, has_ended, life_end
 from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
 
@@ -81,6 +81,7 @@ class _Server:
             self._reply({"error": str(error)})
             return
         _settle()
+        adopt_orphans()
         self._reply({"description": description})
         try:
             while not self._is_over:
@@ -92,6 +93,7 @@ class _Server:
                 os.kill(lane.pid, signal.SIGKILL)
                 end_group(lane.pid)
                 os.waitpid(lane.pid, 0)
+            end_descendants(self._pid)
 
     def _wait(self) -> None:
         """Sleep until something has to be done; take in one request if there is one."""
@@ -128,6 +130,7 @@ class _Server:
         end_group(lane.pid)  # a program that a body has started must not go on beside the next life
         _, status = os.waitpid(lane.pid, 0)
         self._lanes.remove(lane)
+        end_orphans({each.pid for each in self._lanes})
         if lane.watch is not None:
             os.close(lane.watch)
         seconds = time.monotonic() - lane.started
@@ -161,6 +164,7 @@ class _Server:
         try:
             os.setpgid(0, 0)
             die_with_parent(self._pid)
+            os.environ[LIFE_VARIABLE] = str(os.getpid())
             self._channel.close()
             for lane in self._lanes:
                 if lane.watch is not None:

@@ -6,13 +6,12 @@ a life. Nothing of it is the user's, and nothing is left open.
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import closing
-from pathlib import Path
 
 from n00dles.agent import agent
 from n00dles.pipeline import pipeline
 
+from ..temporary_folder import TemporaryFolder
 from .in_process import InProcess
 from .life import ReferenceExecutor
 from .points import Kind, Point
@@ -33,14 +32,14 @@ async def _second(text: str) -> dict[str, str]:
 
 def rehearse() -> None:
     """Live one scenario in this process, on SQLite in a folder that is removed again."""
-    with tempfile.TemporaryDirectory(prefix="n00dles-rehearsal-") as folder:
+    with TemporaryFolder("n00dles-rehearsal-") as folder:
         scenario = PlannedRun(
             id="rehearsal",
             run_id="rehearsal",
             inputs={"text": "x"},
-            store=f"sqlite:///{folder}/run.db",
-            location=folder,
-            ledger=str(Path(folder) / "ledger"),
+            store=f"sqlite:///{folder.path}/run.db",
+            location=str(folder.path),
+            ledger=str(folder.path / "ledger"),
             plan=(Point(Kind.AFTER_SAVE, "_first"),),
         )
         with closing(InProcess(pipeline(_first >> _second), ReferenceExecutor())) as backend:

@@ -13,10 +13,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 from ..on_executors import Home, handed_out, size_of, why_lost
+from ..temporary_folder import TemporaryFolder
 from .fork_server import ForkServer
 from .ledger import Entry
 from .scenario import Backend, BackendError, LifeEnd, PlannedRun, Subject
@@ -166,7 +166,7 @@ def live_share(share: Share) -> list[Lived]:
             if all(Path(scenario.location).is_dir() for scenario in share.scenarios):
                 here = list(share.scenarios)
             else:
-                folder = Path(stack.enter_context(TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True)))
+                folder = stack.enter_context(TemporaryFolder(_FOLDER)).path
                 here = [_moved(scenario, folder / str(number)) for number, scenario in enumerate(share.scenarios)]
             lived = [Lived(done.id, ends, backend.entries(done)) for done, ends in backend.play(here)]
     except BaseException:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from ..interpreters import start_interpreter
+from ..temporary_folder import TemporaryFolder
 from .ledger import Entry, read_ledger
-from .processes import end_group
+from .processes import LIFE_VARIABLE, end_group, end_marked
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, play_one
 
 __all__ = ["Spawn"]
@@ -51,7 +52,7 @@ class Spawn:
         self._is_closed = False
         self._alive: set[subprocess.Popen[bytes]] = set()
         self._pool: ThreadPoolExecutor | None = None
-        self._folder = tempfile.TemporaryDirectory(prefix="n00dles-spawn-")
+        self._folder = TemporaryFolder("n00dles-spawn-")
         try:
             self.description: dict[str, Any] = description or self._describe(start_limit)
         except BaseException:
@@ -93,7 +94,7 @@ class Spawn:
             self._pool.shutdown(cancel_futures=True)
         with self._idle:
             self._idle.wait_for(lambda: self._running == 0)
-        self._folder.cleanup()
+        self._folder.remove()
 
     def _live(self, request: LifeRequest) -> list[LifeEnd]:
         form = {
@@ -118,7 +119,7 @@ class Spawn:
         ]
 
     def _describe(self, limit: float) -> dict[str, Any]:
-        answer = Path(self._folder.name) / "description.json"
+        answer = self._folder.path / "description.json"
         _, code, timed_out = self._run(
             {"subject": self._subject, "describe": str(answer), "seconds": limit}, limit + _GRACE_SECONDS
         )
@@ -138,9 +139,11 @@ class Spawn:
         with self._idle:
             if self._is_closed:
                 raise BackendError("the exploration is over, so no more lives are started.")
-            with tempfile.NamedTemporaryFile("w", dir=self._folder.name, suffix=".json", delete=False) as file:
+            with NamedTemporaryFile("w", dir=self._folder.path, suffix=".json", delete=False) as file:
                 json.dump(form, file)
-            process = start_interpreter(_CHILD, [file.name], environment=self._environment)
+            life = uuid.uuid4().hex
+            environment = {**(self._environment or {}), LIFE_VARIABLE: life}
+            process = start_interpreter(_CHILD, [file.name], environment=environment)
             self._alive.add(process)
             self._running += 1
         try:
@@ -154,6 +157,7 @@ class Spawn:
                     process.kill()
                     process.wait()
                 end_group(process.pid)  # what a body has started, too
+                end_marked(life)
             finally:
                 with self._idle:
                     self._alive.discard(process)

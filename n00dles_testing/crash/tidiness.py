@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ..temporary_folder import TemporaryFolder
 from .backends import Setup
 
 __all__ = ["tidied", "undisturbed_by_signals"]
@@ -22,15 +21,15 @@ def tidied(setup: Setup) -> Iterator[Path]:
     In this order: a process that lives would write new files while the old ones are removed. And whoever has no
     patience and presses Ctrl-C twice does not stop it half-way; it takes seconds at most.
     """
-    folder = Path(tempfile.mkdtemp(prefix="n00dles-crash-"))
+    folder = TemporaryFolder("n00dles-crash-")
     try:
-        yield folder
+        yield folder.path
     finally:
         with undisturbed_by_signals():
             try:
                 setup.close()
             finally:
-                shutil.rmtree(folder, ignore_errors=True)
+                folder.remove()
 
 
 @contextmanager

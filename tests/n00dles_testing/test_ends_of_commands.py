@@ -263,16 +263,24 @@ def end_and_expect_nothing_left(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
-def test_the_processes_of_a_check_that_is_killed_end_with_it(tmp_path: Path) -> None:
-    command, (pid,) = started_and_saving(tmp_path)
+@pytest.mark.parametrize(("clauses", "workers"), [([], 1), (["S03"], 2)])
+def test_the_processes_and_the_folder_of_a_check_that_is_killed_end_with_it(
+    tmp_path: Path, clauses: list[str], workers: int
+) -> None:
+    command, pids = started_and_saving(tmp_path, *clauses, workers=workers)
 
     command.kill()
     command.communicate(timeout=60)
 
     deadline = time.monotonic() + 30
-    while Path(f"/proc/{pid}").exists() and "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+    while any(map(is_running, pids)) or list((tmp_path / "temporary").iterdir()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    status = Path(f"/proc/{pid}/status")
+    return status.exists() and "\nState:\tZ" not in status.read_text()
 
 
 def started_and_saving(folder: Path, *clauses: str, workers: int = 1) -> tuple[subprocess.Popen[str], list[int]]:

@@ -7,7 +7,6 @@ the check, on a fresh location.
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
@@ -20,6 +19,7 @@ from hypothesis import seed as seeded
 from hypothesis.configuration import set_hypothesis_home_dir
 from hypothesis.strategies import SearchStrategy
 
+from ...temporary_folder import TemporaryFolder
 from ..expect import BrokenClause
 from .generate import themes
 from .offers import Offers
@@ -90,8 +90,8 @@ async def search(play: Play, offers: Offers, *, seed: int, sequences: int, secon
 @contextmanager
 def _home_of_hypothesis() -> Iterator[None]:
     """Keep what hypothesis writes to disk out of the user's folder."""
-    with tempfile.TemporaryDirectory(prefix="n00dles-machine-") as folder:
-        set_hypothesis_home_dir(folder)
+    with TemporaryFolder("n00dles-machine-") as folder:
+        set_hypothesis_home_dir(folder.path)
         try:
             yield
         finally:

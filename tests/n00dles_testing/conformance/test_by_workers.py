@@ -188,3 +188,27 @@ def test_a_store_in_one_place_is_checked_one_clause_after_the_other_and_says_so(
     assert [(each.clause, each.verdict) for each in shared.results] == [
         (each.clause, each.verdict) for each in alone.results
     ]
+
+
+ONE_PROCESS = """
+import fcntl
+from n00dles_testing.conformance.mutants.correct import JSONFiles
+
+lock = open({lock!r}, "w")
+
+def open_store(location):
+    fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of the process, as long as it lives
+    return JSONFiles(location)
+"""
+
+
+def test_a_store_that_opens_for_one_process_at_a_time_is_checked_one_clause_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "one_process.py").write_text(ONE_PROCESS.format(lock=str(tmp_path / "lock")))
+    target, watcher = f"{tmp_path}/one_process.py:open_store", Watcher()
+
+    report = check_store(target, clauses=["S01", "S05"], workers=2, progress=watcher)
+
+    assert [(each.clause, each.verdict.value) for each in report.results] == [("S01", "PASS"), ("S05", "PASS")]
+    assert report.notes[-1].startswith("checked one clause after the other, without other workers: while one process")
+    assert "Resource temporarily unavailable" in report.notes[-1]
+    assert sorted(watcher.ended) == ["S01", "S05"]

@@ -35,4 +35,4 @@ def test_closing_it_waits_for_a_lane_that_a_second_interrupt_left_running(
     backend.close()
 
     assert len(ended) == 1
-    assert not Path(backend._folder.name).exists()
+    assert not backend._folder.path.exists()
