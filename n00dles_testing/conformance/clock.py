@@ -13,7 +13,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +61,29 @@ class WallClock:
 
     def date_files(self, location: str | None) -> None:
         """Give what was written since the last call the time that this clock shows."""
+        for path, written in self._written(location):
+            shown = self._shown_at(written)
+            with suppress(OSError):  # it has just gone
+                os.utime(path, ns=(shown, shown))
+                self._file_times[str(path)] = path.stat().st_mtime_ns
+
+    def leave_files(self, location: str | None) -> None:
+        """Let what was written until now keep its time: it was written under another clock."""
+        self._file_times.update((str(path), written) for path, written in self._written(location))
+
+    def _written(self, location: str | None) -> Iterator[tuple[Path, int]]:
+        """Yield what was written since the last look, and when."""
         if location is None:
             return
         for path in [Path(location), *Path(location).rglob("*")]:
-            try:
-                if path.stat().st_mtime_ns == self._file_times.get(str(path)):
-                    continue
-                shown = self.now_ns()
-                os.utime(path, ns=(shown, shown))
-                self._file_times[str(path)] = path.stat().st_mtime_ns
-            except OSError:
-                continue  # it has just gone
+            with suppress(OSError):
+                written = path.stat().st_mtime_ns
+                if written != self._file_times.get(str(path)):
+                    yield path, written
+
+    def _shown_at(self, written: int) -> int:
+        """Return what the clock shows of what was written at this time."""
+        return self.now_ns()
 
 
 class SkewedClock(WallClock):
@@ -84,6 +96,9 @@ class SkewedClock(WallClock):
     def now_ns(self) -> int:
         """Return what it shows, in nanoseconds since the epoch."""
         return _REAL_TIME_NS() + self.offset * _SECOND
+
+    def _shown_at(self, written: int) -> int:
+        return written + self.offset * _SECOND
 
 
 def _stand_ins(clock: WallClock) -> list[tuple[Any, Any]]:

@@ -126,7 +126,7 @@ async def _in_turn(s: Scenario, seconds: int) -> None:
     run_id = (await s.create({"topic": "cats"})).run_id
     async with s.elsewhere(patience=s.subject.patience) as other:
         await other.set_clock(seconds)
-        here, there = SkewedClock(0), SkewedClock(seconds)
+        there = SkewedClock(seconds)
         for turn in range(_TURNS):
             handle = await s.load(run_id)
             for number in range(_SAVES_OF_A_TURN):
@@ -135,7 +135,7 @@ async def _in_turn(s: Scenario, seconds: int) -> None:
                 run_id, because="this was the last save, and the clock is that of all before it"
             )
             await s.close()
-            here.date_files(s.location)
+            there.leave_files(s.location)
             await _turn_elsewhere(s, other, run_id, f"there{turn}")
             there.date_files(s.location)
             await s.expect_acknowledged(run_id, because="the other process has saved last, whatever its clock showed")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import functools
+import os
 import pickle
 import time
 from datetime import UTC
@@ -14,7 +16,7 @@ from time import time as imported_time
 import pytest
 
 from n00dles_testing.conformance import check_store, clock, implemented
-from n00dles_testing.conformance.clock import WallClock
+from n00dles_testing.conformance.clock import SkewedClock, WallClock
 from n00dles_testing.conformance.expect import VacuousCheck
 from n00dles_testing.verdicts import ClauseResult, Verdict
 
@@ -22,6 +24,7 @@ HOSTILE = Path(__file__).parent / "hostile_stores.py"
 MUTANTS = "n00dles_testing.conformance.mutants.s12"
 
 
+@functools.cache
 def s12_of(target: str) -> ClauseResult:
     [result] = check_store(target, clauses=["S12"]).results
     return result
@@ -59,6 +62,14 @@ def test_times_that_only_rise_within_a_process_are_told_by_another_one_whose_clo
     assert finding.message.startswith("completed['there00'] is missing")
     assert any("its clock is set -3600 s off" in line for line in finding.story)
     assert any("load_or_create(" in line and line.startswith("process ") for line in finding.story)
+
+
+def test_files_by_whose_times_the_newest_is_found_have_those_of_the_clock_of_the_process_that_wrote_them() -> None:
+    result = s12_of(f"{HOSTILE}:NewestByFileTime")
+
+    finding = next(finding for finding in result.findings if finding.story[0] == f"scenario {ELSEWHERE}")
+    assert finding.message.startswith("completed['there00'] is missing")
+    assert result.untried == ()
 
 
 def test_a_store_that_other_processes_do_not_find_is_not_tried_with_their_clocks() -> None:
@@ -167,6 +178,20 @@ def test_files_that_were_written_get_the_time_of_the_clock_and_others_keep_their
     ages = {path.name: path.stat().st_mtime_ns - shown.base_ns for path in tmp_path.iterdir()}
 
     assert ages == {"old": -3600 * 10**9, "new": -7200 * 10**9}
+
+
+def test_files_that_were_written_under_a_clock_that_goes_on_keep_their_order(tmp_path: Path) -> None:
+    shown = SkewedClock(-3600)
+    for number, name in enumerate("badc"):
+        if number == 1:
+            shown.leave_files(str(tmp_path))
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, ns=(number * 10**9, number * 10**9))
+    shown.date_files(str(tmp_path))
+
+    times = {path.name: path.stat().st_mtime_ns // 10**9 for path in tmp_path.iterdir()}
+
+    assert times == {"b": 0, "a": 1 - 3600, "d": 2 - 3600, "c": 3 - 3600}
 
 
 @pytest.mark.parametrize(
