@@ -156,7 +156,7 @@ def test_a_correct_store_passes(target: str, kind: str) -> None:
     assert all(result.scenarios >= 1 for result in report.results if result.verdict is Verdict.PASS)
 
 
-@pytest.mark.parametrize("target", correct_stores()[::3], ids=name_of)
+@pytest.mark.parametrize("target", correct_stores()[:2], ids=name_of)
 def test_a_correct_store_passes_with_other_values_drawn(target: str) -> None:
     # Not those that cost most and draw least; all clauses, with twenty seeds, are for `make tables`.
     drawing = [id_ for id_ in IDS if id_.startswith("S") and id_ not in ("S11", "S15", "S16", "S18")]
