@@ -11,10 +11,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["TemporaryFolder"]
+__all__ = ["TemporaryFolder", "is_guard"]
 
 # Whoever holds the other end of its standard input lives, or a fork of it does: they may write to the folder.
 _GUARD = 'trap "" HUP INT QUIT TERM; read -r _; rm -rf -- "$1"'
+
+
+def is_guard(pid: int) -> bool:
+    """Whether a process guards such a folder: it ends by itself, after the one that has made the folder."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return os.fsencode(_GUARD) in words
 
 
 class TemporaryFolder:

@@ -17,6 +17,7 @@ from ..channel import Channel
 from ..interpreters import start_talking
 from ..parent import end_descendants
 from ..servers.keeper import is_keeper
+from ..temporary_folder import is_guard
 
 __all__ = ["HelperProcess", "OtherProcess", "describe_exit"]
 
@@ -135,22 +136,27 @@ class HelperProcess(OtherProcess):
     def kill(self) -> None:
         """Kill the process, and its group if it has one of its own, with all descendants; return when it is gone.
 
-        A throw-away server that it has started is ended by its keeper, which then removes what that has left.
+        A throw-away server that it has started is ended by its keeper, which then removes what that has left, and its
+        temporary folders are removed by their guards.
         """
-        keepers = list[int]()
+        left = list[int]()
         if self._process.poll() is None or self._own_group:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 if self._own_group:
                     if self._process.poll() is None:
                         self._process.send_signal(signal.SIGSTOP)  # it adopts what is killed, and starts no other
-                        keepers = end_descendants(self.pid, spared=is_keeper)
+                        left = end_descendants(self.pid, spared=_clears_away)
                     os.killpg(self.pid, signal.SIGKILL)
                 else:
                     self._process.kill()
         self._process.wait()
         deadline = time.monotonic() + _TIME_TO_CLEAR_AWAY
-        while any(map(is_keeper, keepers)) and time.monotonic() < deadline:
+        while any(map(_clears_away, left)) and time.monotonic() < deadline:
             time.sleep(0.005)
+
+
+def _clears_away(pid: int) -> bool:
+    return is_keeper(pid) or is_guard(pid)
 
 
 def describe_exit(status: int | None) -> str:

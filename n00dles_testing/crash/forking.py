@@ -29,7 +29,7 @@ from .import_limit import import_limit
 from .instrument import callees
 from .ledger import read_ledger
 from .life import Executor
-from .processes import LIFE_VARIABLE, end_group, end_orphans, has_ended, life_end
+from .processes import LIFE_VARIABLE, children, end_group, end_orphans, has_ended, life_end
 from .rehearsal import rehearse
 from .scenario import BackendError, LifeEnd, LifeRequest, PlannedRun, Subject, lives
 
@@ -62,6 +62,7 @@ class _Server:
         self._channel = channel
         self._is_over = False
         self._lanes: list[_Lane] = []
+        self._helpers = list[int]()  # which the target has started while it was imported, for all lives
         self._pid = os.getpid()
 
     def serve(self) -> None:
@@ -81,6 +82,7 @@ class _Server:
             self._reply({"error": str(error)})
             return
         _settle()
+        self._helpers = children()
         adopt_orphans()
         self._reply({"description": description})
         try:
@@ -130,7 +132,7 @@ class _Server:
         end_group(lane.pid)  # a program that a body has started must not go on beside the next life
         _, status = os.waitpid(lane.pid, 0)
         self._lanes.remove(lane)
-        end_orphans({each.pid for each in self._lanes})
+        end_orphans({each.pid for each in self._lanes}, self._helpers)
         if lane.watch is not None:
             os.close(lane.watch)
         seconds = time.monotonic() - lane.started

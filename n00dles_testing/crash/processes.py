@@ -11,7 +11,7 @@ from pathlib import Path
 from ..parent import processes
 from .scenario import LifeEnd, LifeRequest
 
-__all__ = ["LIFE_VARIABLE", "end_group", "end_marked", "end_orphans", "has_ended", "life_end"]
+__all__ = ["LIFE_VARIABLE", "children", "end_group", "end_marked", "end_orphans", "has_ended", "life_end"]
 
 LIFE_VARIABLE = "N00DLES_TESTING_LIFE"
 """Names a life in its environment, and in that of whatever program it starts."""
@@ -29,25 +29,35 @@ def end_group(leader: int) -> None:
         os.killpg(leader, signal.SIGKILL)
 
 
-def end_orphans(living: Collection[int]) -> None:
+def end_orphans(living: Collection[int], helpers: Collection[int] = ()) -> None:
     """Kill what lives that have ended have left outside their groups, and this process has adopted.
 
     Whatever belongs to a life of `living` is let be, and so is, while there is one, what does not say whose it is.
+    `helpers` are children of this process that no life has started. They are not reaped, so their numbers stay theirs.
     """
     spared = (None, *map(str, living))
     for _ in range(_ROUNDS):  # what one of them has started becomes our child when it ends
-        orphans = [each for each in _children() if each not in living]
+        orphans = [each for each in children() if each not in living and each not in helpers]
         doomed = [each for each in orphans if not living or _life_of(each) not in spared]
-        for each in doomed:
-            os.kill(each, signal.SIGKILL)  # it is our child, and not reaped, so the number is its own
+        killed = [each for each in doomed if _kill_child(each)]
+        for each in killed:
             os.waitpid(each, 0)
-        for each in set(orphans) - set(doomed):
+        for each in set(orphans) - set(killed):
             os.waitpid(each, os.WNOHANG)  # it may have ended by itself
-        if not doomed:
+        if not killed:
             return
 
 
-def _children() -> list[int]:
+def _kill_child(pid: int) -> bool:
+    """Kill a child, which is not reaped, so the number is its own; say whether it is ours to kill, and not a sudo."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except PermissionError:
+        return False
+    return True
+
+
+def children() -> list[int]:
     """Return the children of this process, which has one thread; none where the kernel does not say (Linux does)."""
     try:
         return [int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_bytes().split()]

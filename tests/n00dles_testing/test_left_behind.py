@@ -73,6 +73,23 @@ executor = Executor()
 """
 
 
+HANGS = """
+import itertools, time
+from n00dles.stores.sqlite import SQLiteStateStore
+
+saves = itertools.count()
+
+class Hangs(SQLiteStateStore):
+    async def save(self, run_id, ctx):
+        if next(saves) > 60:
+            time.sleep(600)
+        await super().save(run_id, ctx)
+
+def open_store(location):
+    return Hangs(f"{location}/runs.db")
+"""
+
+
 @pytest.fixture
 def temporary(tmp_path: Path) -> Path:
     """The folder in which the commands make theirs."""
@@ -130,6 +147,16 @@ def test_an_executor_that_ends_its_process_leaves_no_folder(tmp_path: Path, temp
     assert command.returncode == 1
     assert "it ended the process of the command, with exit code 3" in " ".join(said.split())
     wait_until(lambda: not list(temporary.iterdir()))
+
+
+def test_a_worker_that_is_killed_since_the_store_hangs_leaves_no_folder(tmp_path: Path, temporary: Path) -> None:
+    (tmp_path / "hangs.py").write_text(HANGS)
+    command = started(tmp_path, "check", "hangs.py:open_store", "--clause", "S17", "--limit", "0.5")
+
+    said, _ = command.communicate(timeout=60)
+
+    assert "the store did not answer within 0.5 s, and was killed" in " ".join(said.split())
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt what others leave behind")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from n00dles_testing.crash.fork_server import ForkServer
 from n00dles_testing.crash.history import History
 from n00dles_testing.crash.ledger import read_ledger
 from n00dles_testing.crash.points import Point
+from n00dles_testing.crash.processes import end_orphans
 from n00dles_testing.crash.scenario import BackendError, PlannedRun, Subject
 from n00dles_testing.crash.spawn import Spawn
 from n00dles_testing.verdicts import Verdict
@@ -305,6 +307,54 @@ def test_a_program_that_a_body_has_started_ends_with_its_life(mode: str, tmp_pat
     programs = [int(path.name) for path in started.iterdir()]
     assert len(programs) >= 4
     assert [pid for pid in programs if is_running(pid)] == []
+
+
+HAS_A_HELPER = """
+import subprocess, sys
+from n00dles import agent, pipeline
+
+helper = subprocess.Popen(["sleep", "60"])
+
+@agent
+def shout(text: str) -> str:
+    with open(f"/proc/{helper.pid}/status") as status:
+        assert "(zombie)" not in status.read()
+    return "done"
+
+flow = pipeline(shout, name="flow")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a process adopt what others leave behind")
+def test_a_program_that_a_module_starts_while_it_is_imported_serves_all_lives(tmp_path: Path) -> None:
+    report = explore(module(tmp_path, HAS_A_HELPER), {"text": "x"}, mode="fork", at=["after:shout"])
+
+    assert report.verdict is Verdict.PASS
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or os.getuid() != 0, reason="only root can have a child that belongs to somebody else"
+)
+def test_what_a_life_leaves_to_another_user_is_let_be() -> None:
+    def try_it() -> None:
+        others = os.fork()
+        if not others:
+            signal.pause()
+        try:
+            os.setresuid(65534, 65534, 0)
+            end_orphans(())
+        finally:
+            os.setresuid(0, 0, 0)
+            os.kill(others, signal.SIGKILL)
+
+    child = os.fork()
+    if not child:
+        with suppress(BaseException):
+            try_it()
+            os._exit(0)
+        os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def is_running(pid: int) -> bool:
