@@ -197,6 +197,7 @@ async def _carry_on(
     outlives_exits: bool = False,
 ) -> RunResult:
     """Check that `context` is this pipeline's run, started with the inputs that are `given` now, and finish it."""
+    context = _with_held(store, context)
     try:
         if given is not None:
             check_inputs_unchanged(context, given)
@@ -223,12 +224,12 @@ async def _carry_on(
 async def _loaded(store: StateStore, run_id: str) -> PipelineContext | None:
     """Return the stored run; None if there is none, or if the store cannot be asked without creating it."""
     found = await store.load(run_id) if isinstance(store, Loads) else None
-    return None if found is None else _with_held(store, _as_context(found, run_id))
+    return None if found is None else _as_context(found, run_id)
 
 
 async def _created(store: StateStore, run_id: str, stored: dict[str, Any]) -> PipelineContext:
     """Return the stored run, or a new one with these inputs."""
-    context = _with_held(store, _as_context(await store.load_or_create(run_id, stored), run_id))
+    context = _as_context(await store.load_or_create(run_id, stored), run_id)
     if not isinstance(store, Loads) and not (context.inputs or context.completed or context.lives):
         # An empty run, which asking a store without `load` has left behind: no worker has ever begun it.
         context.inputs = stored

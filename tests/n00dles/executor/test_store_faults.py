@@ -16,6 +16,7 @@ from n00dles import (
     InputsChangedError,
     PipelineFailure,
     RetryPolicy,
+    RunLockedError,
     SQLiteStateStore,
     StaleContextError,
     StateStore,
@@ -191,6 +192,35 @@ def test_a_refused_resume_does_not_throw_away_what_is_held(inner: StateStore) ->
         run(FLOW, run_id="r", store=store, value="x")
     with pytest.raises(InputsChangedError):
         run(FLOW, run_id="r", store=store, value="y")
+    store.then = "none"
+
+    resume(FLOW, "r", store=store)
+
+    assert calls == ["a", "b", "c"]
+
+
+class LeasedFaultyStore(FaultyStore):
+    """Gives the leases of the store that is in it."""
+
+    async def acquire(self, run_id: str, holder: str, ttl: float) -> Any:
+        return await self.inner.acquire(run_id, holder, ttl)
+
+    async def renew(self, lease: Any, ttl: float) -> Any:
+        return await self.inner.renew(lease, ttl)
+
+    async def release(self, lease: Any) -> None:
+        await self.inner.release(lease)
+
+
+def test_a_resume_while_another_worker_has_the_run_does_not_throw_away_what_is_held(inner: Any) -> None:
+    store = LeasedFaultyStore(then="before", inner=inner)
+    with pytest.raises(StateStoreError):
+        run(FLOW, run_id="r", store=store, value="x")
+    lease = asyncio.run(inner.acquire("r", "another worker", 60))
+    for _ in range(2):
+        with pytest.raises(RunLockedError):
+            resume(FLOW, "r", store=store)
+    asyncio.run(inner.release(lease))
     store.then = "none"
 
     resume(FLOW, "r", store=store)
