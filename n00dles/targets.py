@@ -39,7 +39,7 @@ def load_target(target: str, kind: type | None = None) -> Any:
             raise ConfigurationError(f"{place} has no {name!r}.{_offer(module, kind)}") from None
     if kind is not None and not isinstance(found, kind):
         raise ConfigurationError(
-            f"{target} is a {type(found).__name__}, not a {kind.__name__.lower()}.{_offer(module, kind)}"
+            f"{target} is of type {type(found).__name__}, not a {kind.__name__.lower()}.{_offer(module, kind)}"
         )
     return found
 

@@ -227,7 +227,8 @@ def _summary(report: ExplorationReport) -> Text:
         told = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
         parts.append(f"{sum(row.disturbed for row in others)} of {len(others)} disturbed otherwise ({told})")
     left_out = f"; {report.left_out} of {report.points} points were not tried" if report.left_out else ""
-    counted = f"pays for {report.paid} calls" if report.paid else f"makes {report.calls} calls"
+    count = report.paid or report.calls
+    counted = f"{'pays for' if report.paid else 'makes'} {count} call{'' if count == 1 else 's'}"
     moment = "the kill" if kills else "that moment"
     ran = f"; bodies ran {report.bodies} times" if report.bodies else ""
     usual = f"undisturbed it {counted}; a call that is in flight at {moment} is made again{ran}{left_out}"

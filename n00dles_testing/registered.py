@@ -37,7 +37,7 @@ def load_registered(name: str) -> Any:
         ) from error
     if not callable(factory):
         raise ConfigurationError(
-            f"the store {name!r} is registered as {entry.value}, which is a {type(factory).__name__}, and not a "
+            f"the store {name!r} is registered as {entry.value}, which is of type {type(factory).__name__}, and not a "
             "factory: a function that returns an open store."
         )
     return factory

@@ -48,7 +48,7 @@ def load_target(text: str, kind: TargetKind) -> Any:
         found = _bound(text, found)
     if (kind == "store" and callable(found)) or (kind == "executor" and hasattr(found, "resume")):
         return found
-    raise ConfigurationError(f"{text} is a {type(found).__name__}, and not {_EXPECTED[kind]}.")
+    raise ConfigurationError(f"{text} is of type {type(found).__name__}, and not {_EXPECTED[kind]}.")
 
 
 def brings_its_pipeline(found: Any) -> bool:

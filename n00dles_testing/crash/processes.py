@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ __all__ = ["LIFE_VARIABLE", "children", "end_group", "end_marked", "end_orphans"
 LIFE_VARIABLE = "N00DLES_TESTING_LIFE"
 """Names a life in its environment, and in that of whatever program it starts."""
 _ROUNDS = 20
+_PAUSE = 0.005  # seconds
 
 
 def has_ended(pid: int) -> bool:
@@ -74,6 +76,7 @@ def end_marked(life: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         if not left:
             return
+        time.sleep(_PAUSE)
 
 
 def _life_of(pid: int) -> str | None:

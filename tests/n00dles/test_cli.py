@@ -265,7 +265,10 @@ def test_the_traceback_of_an_error_is_there_for_the_asking(url: str) -> None:
         ("nowhere.py:content", "there is no file 'nowhere.py'"),
         ("nowhere_at_all:content", "cannot be imported: ModuleNotFoundError"),
         ("flows.py:contents", "has no 'contents'. It has: researcher, writer, broken, content, failing."),
-        ("flows.py:not_a_pipeline", "is a int, not a step. It has: researcher, writer, broken, content, failing."),
+        (
+            "flows.py:not_a_pipeline",
+            "is of type int, not a step. It has: researcher, writer, broken, content",
+        ),
         ("leaves.py:content", "cannot be imported: it called sys.exit(0)"),
         ("broken.py:content", "cannot be imported: ZeroDivisionError: division by zero (at "),
     ],

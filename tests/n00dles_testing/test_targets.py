@@ -55,7 +55,7 @@ def test_a_file_inside_a_package_is_imported_with_its_relative_imports(tmp_path:
         ("no/such/file.py:flow", "pipeline", "there is no file 'no/such/file.py'"),
         (f"{__file__}:flo", "pipeline", "Did you mean flow?"),
         (f"{__file__}:Path", "pipeline", "not a pipeline"),
-        (f"{__file__}:__name__", "store", "is a str, and not a factory of a state store"),
+        (f"{__file__}:__name__", "store", "is of type str, and not a factory of a state store"),
         (f"{__file__}:flow", "executor", "not an executor"),
     ],
 )

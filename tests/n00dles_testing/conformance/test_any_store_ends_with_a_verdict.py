@@ -329,7 +329,7 @@ def test_a_module_that_can_be_imported_once_only_fails_and_ends(tmp_path: Path) 
         ("gives_none", "None is no state store: it has no method load_or_create, save, delete"),
         ("gives_half_a_store", "it has no method load_or_create, delete"),
         ("needs_more", "requires 2 arguments (location, password)"),
-        ("not_callable", "is a int"),
+        ("not_callable", "is of type int"),
         ("missing", "has no 'missing'"),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 from traceback import FrameSummary
@@ -74,6 +76,30 @@ def test_the_suites_own_traceback_is_not_told_as_what_the_store_has_printed() ->
     assert end_of(f"connected\n{own}closed\n", 400) == "connected\nclosed"
     assert end_of(own, 400) == ""
     assert end_of(stores, 4000) == stores.strip()
+
+
+def test_where_a_process_hangs_is_not_what_its_store_has_printed() -> None:
+    script = """
+import faulthandler, os, signal, sys, threading, time
+faulthandler.register(signal.SIGUSR1, all_threads=True)
+threading.Thread(target=time.sleep, args=(5,), daemon=True).start()
+print("connected", file=sys.stderr, flush=True)
+os.kill(os.getpid(), signal.SIGUSR1)
+print("closed", file=sys.stderr, flush=True)
+if sys.argv[1:]:
+    os.kill(os.getpid(), signal.SIGSEGV)
+"""
+    asked, crashed = (
+        subprocess.run(
+            [sys.executable, "-X", "faulthandler", "-c", script, *words], capture_output=True, text=True, check=False
+        ).stderr
+        for words in ([], ["crash"])
+    )
+
+    assert asked.count("most recent call first") == 2
+    assert end_of(asked, 4000) == "connected\nclosed"
+    assert "Fatal Python error: Segmentation fault" in end_of(crashed, 4000)
+    assert "most recent call first" in end_of(crashed, 4000)
 
 
 def test_a_check_that_breaks_says_where_and_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

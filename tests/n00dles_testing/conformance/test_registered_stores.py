@@ -77,7 +77,7 @@ def test_a_store_behind_a_url_claims_and_offers_what_it_does_without_one() -> No
             "shop-lost",
             "the store 'shop-lost' is registered as shop_runs:lost, which cannot be imported: AttributeError",
         ),
-        ("shop-number", "is registered as shop_runs:NUMBER, which is a int, and not a factory"),
+        ("shop-number", "is registered as shop_runs:NUMBER, which is of type int, and not a factory"),
     ],
 )
 def test_a_name_that_leads_to_no_store_says_so(name: str, message: str) -> None:

@@ -87,7 +87,7 @@ def wait_until_gone(pid: int) -> bool:
         ("import sys; sys.exit(3)", "it called sys.exit(3)"),
         ("import os; os._exit(7)", "ended with exit code 7"),
         ("1 / 0", "ZeroDivisionError"),
-        ("flow = 42", "is a int, and not a pipeline"),
+        ("flow = 42", "is of type int, and not a pipeline"),
         (PIPELINE.replace("flow =", "flows ="), "Did you mean flows?"),
     ],
 )
