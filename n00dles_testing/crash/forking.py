@@ -24,6 +24,7 @@ from n00dles.pipeline import Pipeline
 
 from ..channel import Channel
 from ..parent import adopt_orphans, die_with_parent, end_descendants
+from ..temporary_folder import is_guard
 from .child import describe_subject, keep_the_network_guard, live_and_exit, load_subject
 from .import_limit import import_limit
 from .instrument import callees
@@ -95,7 +96,7 @@ class _Server:
                 os.kill(lane.pid, signal.SIGKILL)
                 end_group(lane.pid)
                 os.waitpid(lane.pid, 0)
-            end_descendants(self._pid)
+            end_descendants(self._pid, spared=is_guard)
 
     def _wait(self) -> None:
         """Sleep until something has to be done; take in one request if there is one."""

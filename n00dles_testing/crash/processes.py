@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ..parent import processes
+from ..temporary_folder import is_guard
 from .scenario import LifeEnd, LifeRequest
 
 __all__ = ["LIFE_VARIABLE", "children", "end_group", "end_marked", "end_orphans", "has_ended", "life_end"]
@@ -34,13 +35,15 @@ def end_group(leader: int) -> None:
 def end_orphans(living: Collection[int], helpers: Collection[int] = ()) -> None:
     """Kill what lives that have ended have left outside their groups, and this process has adopted.
 
-    Whatever belongs to a life of `living` is let be, and so is, while there is one, what does not say whose it is.
-    `helpers` are children of this process that no life has started. They are not reaped, so their numbers stay theirs.
+    Whatever belongs to a life of `living` is let be, and so is, while there is one, what does not say whose it is. So
+    are guards of temporary folders, which end by themselves. `helpers` are children of this process that no life has
+    started. They are not reaped, so their numbers stay theirs.
     """
     spared = (None, *map(str, living))
     for _ in range(_ROUNDS):  # what one of them has started becomes our child when it ends
         orphans = [each for each in children() if each not in living and each not in helpers]
         doomed = [each for each in orphans if not living or _life_of(each) not in spared]
+        doomed = [each for each in doomed if not is_guard(each)]
         killed = [each for each in doomed if _kill_child(each)]
         for each in killed:
             os.waitpid(each, 0)
@@ -70,7 +73,7 @@ def children() -> list[int]:
 def end_marked(life: str) -> None:
     """Kill whatever has this mark of a life in its environment, in whatever session, where /proc lists processes."""
     for _ in range(_ROUNDS):  # one may start another before it is killed
-        left = [pid for pid in processes() if _life_of(pid) == life]
+        left = [pid for pid in processes() if _life_of(pid) == life and not is_guard(pid)]
         for pid in left:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)

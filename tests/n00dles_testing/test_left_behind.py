@@ -52,6 +52,20 @@ def second(first: str) -> str:
 flow = pipeline(first >> second, name="flow")
 """
 
+KEEPS_A_FOLDER = """
+import time
+from n00dles import agent, pipeline
+from n00dles_testing.temporary_folder import TemporaryFolder
+
+@agent
+def first(text: str) -> str:
+    with TemporaryFolder("n00dles-inner-") as folder:
+        (folder.path / "file").write_text(text)
+    return text
+
+flow = pipeline(first, name="flow")
+"""
+
 ENDS_ITS_PROCESS = """
 import os
 from pathlib import Path
@@ -174,6 +188,18 @@ def test_a_program_that_a_body_starts_in_a_session_of_its_own_ends_with_its_life
     assert len(pids) > 4
     assert [pid for pid in pids if is_running(pid)] == []
     assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", ["fork", "spawn"])
+def test_the_temporary_folder_of_a_life_that_is_killed_is_removed(tmp_path: Path, temporary: Path, mode: str) -> None:
+    (tmp_path / "keeps.py").write_text(KEEPS_A_FOLDER.replace("    return", "        time.sleep(0.3)\n    return"))
+    words = ["explore", "keeps.py:flow", "--input", "text=x", "--mode", mode, "--at", "during:first"]
+    command = started(tmp_path, *words)
+
+    said, _ = command.communicate(timeout=60)
+
+    assert command.returncode == 0, said
+    wait_until(lambda: not list(temporary.iterdir()))
 
 
 def test_a_temporary_folder_is_removed_though_its_process_is_killed(tmp_path: Path) -> None:
