@@ -61,7 +61,7 @@ def test_check_ends_with_1_and_a_story_if_a_clause_fails() -> None:
         (["check", "sqlite:/runs.db"], "Did you mean sqlite:///runs.db?"),
         (["check", "memory:"], "Did you mean memory://?"),
         (["check", "no.such.module:store"], "module 'no.such.module' cannot be imported"),
-        (["check", "math:pi"], "math:pi is a float"),
+        (["check", "math:pi"], "math:pi is of type float"),
         (["check", "collections:Counter"], "no method load_or_create, save, delete"),
         (["check", "memory://", "--clause", "S5"], "Did you mean S05?"),
         (["check", "memory://", "--clause", "s-5"], "Did you mean S05?"),

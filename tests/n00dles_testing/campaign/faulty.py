@@ -169,22 +169,29 @@ class SavesAfterItsReturn(Executor):
 
     @contextmanager
     def changes(self, life: Life) -> Iterator[None]:
-        real, tasks = Checkpointer._save_now, set[asyncio.Task[None]]()
+        tasks = set[asyncio.Task[None]]()
 
         async def save_now(saver: Checkpointer) -> None:
             async def later() -> None:
                 await asyncio.sleep(0.001)
-                await real(saver)
+                await _SAVE_NOW(saver)
 
             if saver._context.status != "finished":
-                await real(saver)
+                await _SAVE_NOW(saver)
                 return
             task = asyncio.ensure_future(later())
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
-        with patch.object(Checkpointer, "_save_now", save_now):
-            yield
+        try:
+            with patch.object(Checkpointer, "_save_now", save_now):
+                yield
+        finally:
+            # Of two lives at once, the one that ends last would put back what the other had put there.
+            setattr(Checkpointer, "_save_now", _SAVE_NOW)  # noqa: B010 - mypy takes no method for a place
+
+
+_SAVE_NOW = Checkpointer._save_now
 
 
 class CancelsItself(Executor):
