@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from n00dles.checkpointing import Checkpointer
 from n00dles_testing.campaign import CampaignProgress, prove
-from tests.n00dles_testing.campaign import faulty
 
 FAULTY = "tests.n00dles_testing.campaign.faulty"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_stays_patched() -> Iterator[None]:
-    yield
-    assert Checkpointer._save_now is faulty._SAVE_NOW
 
 
 class Found(BaseException):
